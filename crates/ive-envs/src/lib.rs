@@ -1,0 +1,3 @@
+//! WORLDS in which to study implicit value ensembles.
+mod nearest;
+pub use nearest::nearest;

@@ -1,0 +1,110 @@
+//! What can go wrong in the library, with the operands that went wrong.
+
+use std::fmt;
+
+/// Result of a fallible function of this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of the user's own model, value function or policy, kept as it is.
+pub type ModelError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Everything that the library refuses, each with the numbers needed to find the cause.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two things that must have the same length do not.
+    Shape {
+        /// What was being put together.
+        what: &'static str,
+        /// The length it must have.
+        expected: usize,
+        /// The length it has.
+        got: usize,
+    },
+    /// Something that must not be empty is.
+    Empty {
+        /// What is empty.
+        what: &'static str,
+    },
+    /// A number is NaN or infinite.
+    NotFinite {
+        /// Which quantity holds it.
+        what: &'static str,
+        /// Where in that quantity.
+        index: usize,
+        /// The number itself.
+        value: f64,
+    },
+    /// A number lies outside the range in which it has a meaning.
+    OutOfRange {
+        /// Which quantity.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+        /// The smallest value allowed.
+        min: f64,
+        /// The largest value allowed.
+        max: f64,
+    },
+    /// A row of probabilities does not sum to one.
+    NotADistribution {
+        /// Which rows.
+        what: &'static str,
+        /// The row.
+        row: usize,
+        /// What it sums to.
+        sum: f64,
+    },
+    /// The user's model, value function or policy failed.
+    Model(ModelError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape { what, expected, got } => write!(f, "{what}: expected length {expected}, got {got}"),
+            Self::Empty { what } => write!(f, "{what}: must not be empty"),
+            Self::NotFinite { what, index, value } => write!(f, "{what}: entry {index} is {value}, not a finite number"),
+            Self::OutOfRange { what, value, min, max } => {
+                write!(f, "{what}: {value} is outside the range {min} to {max}")
+            }
+            Self::NotADistribution { what, row, sum } => {
+                write!(f, "{what}: row {row} sums to {sum}, a distribution sums to 1")
+            }
+            Self::Model(cause) => write!(f, "the model failed: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Model(cause) => Some(cause.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<ModelError> for Error {
+    fn from(cause: ModelError) -> Self {
+        Self::Model(cause)
+    }
+}
+
+/// `Ok` when `got == expected`.
+pub(crate) fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got { Ok(()) } else { Err(Error::Shape { what, expected, got }) }
+}
+
+/// `Ok` when every number is finite.
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::NotFinite { what, index, value: values[index] }),
+    }
+}
+
+/// `Ok` when `min ≤ value ≤ max`; NaN is outside every range.
+pub(crate) fn in_range(what: &'static str, value: f64, min: f64, max: f64) -> Result<()> {
+    if value >= min && value <= max { Ok(()) } else { Err(Error::OutOfRange { what, value, min, max }) }
+}

@@ -1,0 +1,5 @@
+//! Implicit value ensembles.
+mod error;
+mod rng;
+pub use error::{Error, ModelError, Result};
+pub use rng::Rng;

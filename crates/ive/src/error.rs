@@ -64,7 +64,9 @@ impl fmt::Display for Error {
         match self {
             Self::Shape { what, expected, got } => write!(f, "{what}: expected length {expected}, got {got}"),
             Self::Empty { what } => write!(f, "{what}: must not be empty"),
-            Self::NotFinite { what, index, value } => write!(f, "{what}: entry {index} is {value}, not a finite number"),
+            Self::NotFinite { what, index, value } => {
+                write!(f, "{what}: entry {index} is {value}, not a finite number")
+            }
             Self::OutOfRange { what, value, min, max } => {
                 write!(f, "{what}: {value} is outside the range {min} to {max}")
             }

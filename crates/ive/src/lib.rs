@@ -3,10 +3,12 @@ mod decide;
 mod ensemble;
 mod error;
 mod members;
+mod metrics;
 mod model;
 mod rng;
 mod rollout;
 mod signal;
+mod tabular;
 
 pub use decide::{
     Attitude, TIE_TOLERANCE, Ties, greedy, greedy_policy, mix_logits, mix_probabilities, softmax,
@@ -14,7 +16,11 @@ pub use decide::{
 pub use ensemble::ValueEnsemble;
 pub use error::{Error, ModelError, Result};
 pub use members::{MAX_HORIZON, Members};
+pub use metrics::{
+    aupr, auroc, bootstrap_interval, fpr95, interquartile_mean, mean_and_error, quantile, spearman,
+};
 pub use model::{BellmanOperator, Imagined, Model, Policy, ValueFunction};
 pub use rng::Rng;
 pub use rollout::{Rollout, branch, unroll};
 pub use signal::{Signal, Weighting, entropy, jensen_shannon, mean, std};
+pub use tabular::{Backup, ExactIve, Inconsistency, TabularModel, reduce_actions};

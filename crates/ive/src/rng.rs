@@ -152,7 +152,8 @@ mod tests {
         }
     }
 
-    /// Published results depend on these streams: changing them is a breaking change.
+    /// Published results depend on these streams: changing them is a breaking change. The literals come from the same
+    /// recurrences written in Python.
     #[test]
     fn value_stability() {
         let mut rng = Rng::from_seed(2022).fold_in(3);
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(rng.normal().to_bits(), VALUE_STABILITY[2]);
         assert_eq!(rng.below(1000) as u64, VALUE_STABILITY[3]);
     }
-    const VALUE_STABILITY: [u64; 4] = [0, 0, 0, 0];
+    const VALUE_STABILITY: [u64; 4] = [16958086755081007089, 5197494346688304763, 4610206833568626487, 455];
 
     #[test]
     fn fold_in_ignores_draws_and_split_does_not_repeat() {

@@ -1,0 +1,244 @@
+//! Laws that every implicit value ensemble obeys, whatever the model.
+
+use ive::*;
+use proptest::prelude::*;
+
+/// A random table with its value, policy and discount.
+#[derive(Clone, Debug)]
+struct World {
+    states: usize,
+    actions: usize,
+    reward: Vec<f64>,
+    transition: Vec<f64>,
+    q: Vec<f64>,
+    policy: Vec<f64>,
+    discount: f64,
+}
+
+impl World {
+    fn model(&self) -> TabularModel {
+        TabularModel::dense(self.states, self.actions, self.reward.clone(), self.transition.clone()).unwrap()
+    }
+
+    /// The same table with only the non-zero entries stored.
+    fn sparse(&self) -> TabularModel {
+        let (mut offsets, mut next, mut probability) = (vec![0], vec![], vec![]);
+        for row in self.transition.chunks(self.states) {
+            row.iter().enumerate().filter(|(_, p)| **p > 0.0).for_each(|(s, &p)| {
+                next.push(s as u32);
+                probability.push(p);
+            });
+            offsets.push(next.len());
+        }
+        TabularModel::sparse(self.states, self.actions, self.reward.clone(), offsets, next, probability)
+            .unwrap()
+    }
+
+    fn ensemble(&self, n: usize) -> ValueEnsemble {
+        let model = self.model();
+        let op = model.action_operator(Backup::Evaluation(&self.policy), self.discount).unwrap();
+        ValueEnsemble::implicit_exact(&op, &self.q, &Members::up_to(n).unwrap()).unwrap()
+    }
+
+    /// The true action values of the policy, by repeating the operator until nothing moves.
+    fn true_q(&self) -> Vec<f64> {
+        let model = self.model();
+        let op = model.action_operator(Backup::Evaluation(&self.policy), self.discount).unwrap();
+        let mut q = self.q.clone();
+        for _ in 0..2000 {
+            q = op.backup(&q);
+        }
+        q
+    }
+}
+
+fn rows(n: usize, width: usize) -> impl Strategy<Value = Vec<f64>> {
+    // Sparse on purpose: about half of the entries of a row are zero, the first never.
+    prop::collection::vec((0.0f64..1.0, any::<bool>()), n * width).prop_map(move |x| {
+        let keep = |(i, &(p, on)): (usize, &(f64, bool))| if on || i % width == 0 { p + 0.01 } else { 0.0 };
+        let mut x: Vec<f64> = x.iter().enumerate().map(keep).collect();
+        for row in x.chunks_mut(width) {
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|p| *p /= sum);
+        }
+        x
+    })
+}
+
+fn worlds(states: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = World> {
+    (states, 1usize..=5).prop_flat_map(|(states, actions)| {
+        let table = || prop::collection::vec(-2.0f64..2.0, states * actions);
+        (table(), rows(states * actions, states), table(), rows(states, actions), 0.0f64..0.97).prop_map(
+            move |(reward, transition, q, policy, discount)| World {
+                states,
+                actions,
+                reward,
+                transition,
+                q,
+                policy,
+                discount,
+            },
+        )
+    })
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn std_is_zero_when_model_and_value_agree(mut world in worlds(1..=12)) {
+        world.q = world.true_q();
+        prop_assert!(world.ensemble(8).std().iter().all(|s| *s < 1e-10));
+    }
+
+    #[test]
+    fn std_is_zero_for_constant_reward_and_its_value(mut world in worlds(1..=12), c in -3.0f64..3.0) {
+        world.reward.fill(c);
+        world.q.fill(c / (1.0 - world.discount));
+        prop_assert!(world.ensemble(8).std().iter().all(|s| *s < 1e-12));
+    }
+
+    /// r + (1−γ)c and q + c shift every member by c; scaling both by c scales σ by |c|.
+    #[test]
+    fn shift_and_scale(world in worlds(1..=12), c in -3.0f64..3.0) {
+        let before = world.ensemble(6);
+        let mut shifted = world.clone();
+        shifted.reward.iter_mut().for_each(|r| *r += (1.0 - world.discount) * c);
+        shifted.q.iter_mut().for_each(|q| *q += c);
+        let after = shifted.ensemble(6);
+        prop_assert!(close(&after.std(), &before.std(), 1e-11));
+        let moved: Vec<f64> = before.mean().iter().map(|m| m + c).collect();
+        prop_assert!(close(&after.mean(), &moved, 1e-11));
+
+        let mut scaled = world.clone();
+        scaled.reward.iter_mut().chain(&mut scaled.q).for_each(|x| *x *= c);
+        let want: Vec<f64> = before.std().iter().map(|s| s * c.abs()).collect();
+        prop_assert!(close(&scaled.ensemble(6).std(), &want, 1e-11));
+    }
+
+    #[test]
+    fn horizon_zero_is_the_value_itself(world in worlds(1..=12)) {
+        let ensemble = world.ensemble(0);
+        prop_assert_eq!(ensemble.size(), 1);
+        prop_assert_eq!(ensemble.mean(), world.q.clone());
+        prop_assert!(ensemble.std().iter().all(|s| *s == 0.0));
+    }
+
+    #[test]
+    fn optimality_is_at_least_evaluation(world in worlds(1..=12)) {
+        let model = world.model();
+        let evaluation = model.action_operator(Backup::Evaluation(&world.policy), world.discount).unwrap();
+        let optimality = model.action_operator(Backup::Optimality, world.discount).unwrap();
+        let (mut e, mut o) = (world.q.clone(), world.q.clone());
+        for _ in 0..5 {
+            (e, o) = (evaluation.backup(&e), optimality.backup(&o));
+            prop_assert!(e.iter().zip(&o).all(|(e, o)| *o >= e - 1e-12));
+        }
+    }
+
+    #[test]
+    fn members_may_be_permuted(world in worlds(1..=6), seed in any::<u64>()) {
+        let ensemble = world.ensemble(6);
+        let mut members: Vec<Vec<f64>> = ensemble.members().map(<[f64]>::to_vec).collect();
+        Rng::from_seed(seed).shuffle(&mut members);
+        let shuffled = ValueEnsemble::from_members(&members).unwrap();
+        prop_assert!(close(&shuffled.std(), &ensemble.std(), 1e-13));
+        prop_assert!(close(&shuffled.mean(), &ensemble.mean(), 1e-13));
+        prop_assert_eq!(shuffled.score(Signal::Range), ensemble.score(Signal::Range));
+    }
+
+    /// Dense, small, sparse, one thread or several: one answer.
+    #[test]
+    fn every_kernel_gives_the_plain_answer(world in prop_oneof![worlds(1..=70), worlds(65..=90)], first in 0usize..3, n in 0usize..23) {
+        let members = Members::new(first..=first + n).unwrap();
+        let plain = world.ensemble(first + n).select(&members).unwrap().std();
+        let ive = ExactIve { policy: &world.policy, discount: world.discount, members, ddof: 0, threads: 1 };
+        let [dense, sparse] = [world.model(), world.sparse()].map(|m| {
+            let one = m.inconsistency(&world.q, &ive).unwrap();
+            let three = m.inconsistency(&world.q, &ExactIve { threads: 3, ..ive.clone() }).unwrap();
+            assert_eq!(one, three, "bits depend on the number of threads");
+            one
+        });
+        prop_assert!(close(&dense.pairs, &plain, 1e-9) && close(&sparse.pairs, &plain, 1e-9));
+        prop_assert!(close(&dense.states, &sparse.states, 1e-9));
+    }
+
+    /// A batch of two states gives what each gives alone.
+    #[test]
+    fn a_batch_is_its_singles(x in -3.0f64..3.0, y in -3.0f64..3.0, gain in 0.5f64..1.2) {
+        let model = |s: &Vec<f64>, _: &(), _: &mut Rng| -> std::result::Result<_, ModelError> {
+            let next: Vec<f64> = s.iter().map(|x| gain * x).collect();
+            Ok(Imagined { reward: next.iter().map(|x| x.sin()).collect(), discount: vec![0.9; s.len()], next })
+        };
+        let value = |s: &Vec<f64>| -> std::result::Result<Vec<f64>, ModelError> { Ok(s.iter().map(|x| x.cos()).collect()) };
+        let policy = |_: &Vec<f64>, _: &mut Rng| -> std::result::Result<(), ModelError> { Ok(()) };
+        let sigma = |s: Vec<f64>| {
+            ValueEnsemble::implicit(&unroll(&model, &value, &policy, s, 5, &mut Rng::from_seed(0)).unwrap()).std()
+        };
+        prop_assert_eq!(sigma(vec![x, y]), [sigma(vec![x]), sigma(vec![y])].concat());
+    }
+}
+
+/// Averaged over 40,000 sampled paths from each state, the members reach the exact ones within five standard errors.
+#[test]
+fn sampled_members_converge_to_the_exact_ones() {
+    let world = World {
+        states: 3,
+        actions: 2,
+        reward: vec![1.0, -1.0, 0.5, 0.0, 0.3, 2.0],
+        transition: [
+            0.2, 0.5, 0.3, 0.0, 0.1, 0.9, 1.0, 0.0, 0.0, 0.4, 0.4, 0.2, 0.0, 0.0, 1.0, 0.6, 0.2, 0.2,
+        ]
+        .to_vec(),
+        q: vec![0.3, 0.1, -0.4, 0.8, 1.1, -0.7],
+        policy: vec![0.5, 0.5, 0.2, 0.8, 0.9, 0.1],
+        discount: 0.9,
+    };
+    let v = reduce_actions(&world.q, 2, Backup::Evaluation(&world.policy));
+    for model in [world.model(), world.sparse()] {
+        let op = model.state_operator(Backup::Evaluation(&world.policy), world.discount).unwrap();
+        let exact = ValueEnsemble::implicit_exact(&op, &v, &Members::up_to(4).unwrap()).unwrap();
+
+        let n = 40_000;
+        let start: Vec<usize> = (0..3 * n).map(|i| i / n).collect();
+        let value =
+            |s: &Vec<usize>| -> std::result::Result<_, ModelError> { Ok(s.iter().map(|&s| v[s]).collect()) };
+        let policy = |s: &Vec<usize>, rng: &mut Rng| -> std::result::Result<Vec<usize>, ModelError> {
+            Ok(s.iter().map(|&s| usize::from(rng.uniform() >= world.policy[2 * s])).collect())
+        };
+        let rng = &mut Rng::from_seed(11);
+        let path = unroll(&model.sampler(world.discount), &value, &policy, start, 4, rng).unwrap();
+        let sampled = ValueEnsemble::implicit(&path);
+        for (k, (member, want)) in sampled.members().zip(exact.members()).enumerate() {
+            for (s, column) in member.chunks(n).enumerate() {
+                let (mean, error) = mean_and_error(column);
+                assert!(
+                    (mean - want[s]).abs() <= 5.0 * error + 1e-12,
+                    "k={k} s={s}: {mean} ± {error} against {}",
+                    want[s]
+                );
+            }
+        }
+    }
+}
+
+/// σ over noisy members shrinks to the true zero with more samples, and the jackknife error tells how far it is.
+#[test]
+fn the_error_of_a_sampled_std_covers_the_truth() {
+    let rng = &mut Rng::from_seed(4);
+    let mut noisy = |n: usize| -> Vec<ValueEnsemble> {
+        let one = |rng: &mut Rng| {
+            ValueEnsemble::from_members([[1.0 + rng.normal()], [3.0 + rng.normal()]]).unwrap()
+        };
+        (0..n).map(|_| one(rng)).collect()
+    };
+    // Two members at 1 and 3: the true σ is 1. With 400 samples of unit noise its error is √(1/2)/√400 ≈ 0.035.
+    let (std, error) = ValueEnsemble::sampled_std(&noisy(400)).unwrap();
+    assert!((error[0] - 0.0354).abs() < 0.005, "{error:?}");
+    assert!((std[0] - 1.0).abs() < 4.0 * error[0], "{std:?} ± {error:?}");
+    assert!(ValueEnsemble::sampled_std(&noisy(1)).is_err());
+}

@@ -1,1 +1,2 @@
-//! x
+//! LEARNERS: agents with a model and a value, in tables and in networks.
+pub mod tabular;

@@ -117,10 +117,54 @@ impl Rng {
         }
     }
 
-    /// Puts a slice into uniformly random order (Fisher–Yates).
+    /// Puts a slice into uniformly random order (Fisher–Yates, from the front).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
+        let n = items.len();
+        self.shuffle_front(items, n);
+    }
+
+    /// Makes the first `count` items a uniformly random draw without replacement, in random order. The rest keeps
+    /// what is left over, in no particular order.
+    ///
+    /// Short slices need few bits per draw, so several positions are drawn from one word, exactly: with bounds
+    /// b₁, …, bⱼ the word is read as a fraction in mixed radix, and rejected if it falls into the incomplete last
+    /// part (Brackett-Rozinsky and Lemire, *Batched ranged random integer generation*, 2024).
+    #[inline]
+    pub fn shuffle_front<T>(&mut self, items: &mut [T], count: usize) {
+        const BATCH: usize = 5;
+        let (n, count) = (items.len(), count.min(items.len()));
+        let mut i = 0;
+        if n <= 1 << 12 {
+            while i + BATCH <= count && i + BATCH < n {
+                let picks = self.below_each(std::array::from_fn::<u64, BATCH, _>(|k| (n - i - k) as u64));
+                for (k, pick) in picks.into_iter().enumerate() {
+                    items.swap(i + k, i + k + pick);
+                }
+                i += BATCH;
+            }
+        }
+        while i < count {
+            let pick = self.below(n - i);
+            items.swap(i, i + pick);
+            i += 1;
+        }
+    }
+
+    /// One draw from each of 0..b₁, …, 0..bⱼ, whose product fits a word.
+    #[inline]
+    fn below_each<const N: usize>(&mut self, bounds: [u64; N]) -> [usize; N] {
+        let product: u64 = bounds.iter().product();
+        loop {
+            let mut fraction = self.next_u64();
+            let picks = bounds.map(|bound| {
+                let wide = u128::from(fraction) * u128::from(bound);
+                fraction = wide as u64;
+                (wide >> 64) as usize
+            });
+            // The first comparison is nearly always true and spares the division.
+            if fraction >= product || fraction >= product.wrapping_neg() % product {
+                return picks;
+            }
         }
     }
 
@@ -163,6 +207,34 @@ mod tests {
         assert_eq!(rng.below(1000) as u64, VALUE_STABILITY[3]);
     }
     const VALUE_STABILITY: [u64; 4] = [16958086755081007089, 5197494346688304763, 4610206833568626487, 455];
+
+    /// All 720 orders of six items are equally likely: six is short enough to enumerate, long enough for a batch.
+    #[test]
+    fn every_order_is_equally_likely() {
+        let (mut rng, n) = (Rng::from_seed(8), 720_000);
+        let mut hits = std::collections::HashMap::new();
+        for _ in 0..n {
+            let mut items = [0, 1, 2, 3, 4, 5];
+            rng.shuffle(&mut items);
+            *hits.entry(items).or_insert(0u32) += 1;
+        }
+        let chi2: f64 = hits.values().map(|&h| (f64::from(h) - 1000.0).powi(2) / 1000.0).sum();
+        // 719 degrees of freedom: mean 719, standard deviation 37.9; five of them allowed.
+        assert!(
+            hits.len() == 720 && (chi2 - 719.0).abs() < 190.0,
+            "{} orders, chi-squared {chi2}",
+            hits.len()
+        );
+    }
+
+    #[test]
+    fn a_drawn_front_leaves_a_permutation() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Rng::from_seed(2).shuffle_front(&mut items, 37);
+        let mut sorted = items.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().copied().eq(0..100) && items[..37].iter().any(|&x| x > 60));
+    }
 
     #[test]
     fn fold_in_ignores_draws_and_split_does_not_repeat() {

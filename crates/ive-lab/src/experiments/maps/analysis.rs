@@ -1,0 +1,209 @@
+//! Maps, detection tables, and verdicts on H1 and H2.
+
+use ive::{mean, mean_and_error, quantile, spearman};
+use ive_envs::grid::{STATES, UNSEEN};
+use serde_json::{Value, json};
+
+use super::run::{Maps, names};
+use super::sweep::{IVE_SIZES, Settings};
+use crate::claim::{Claim, Verdict, interval};
+use crate::exit::{Failure, Outcome};
+use crate::experiments::tabular::LearnerName;
+use crate::report::plot::{self, Figure, Map};
+use crate::report::{Findings, table::Table, table::plus_minus};
+
+/// The panels of Figure 3, as places in [`names`]: IVE(1), IVE(2), IVE(20), EVE(20), EMVE(20).
+const FIGURE_3: [usize; 5] = [0, 1, 4, 9, 14];
+/// EVE(20), to which the paper compares.
+const EVE_20: usize = 9;
+
+/// Judges the finished seeds.
+pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> {
+    let all: Vec<&Maps> = done.iter().map(|(_, m)| m).collect();
+    let (seed, shown) = done
+        .iter()
+        .find(|(s, _)| *s == settings.shown_seed)
+        .or(done.first())
+        .ok_or_else(|| Failure::internal("no seed is finished"))?;
+    let likeness: Vec<Vec<f64>> = all.iter().map(|m| similarity(m)).collect::<Outcome<_>>()?;
+    Ok(Findings {
+        name: "maps",
+        title: "Maps of disagreement (Figure 3 and the appendix grid)".into(),
+        scale: scale(settings, done.len()),
+        text: vec![
+            "Each cell is coloured by the standard deviation of the value estimates of an ensemble. The crossed cell is the one that the \
+             data leave out: the estimates should disagree there, and agree elsewhere. Every panel has its own scale from its smallest to \
+             its largest number, as in the paper."
+                .into(),
+            format!(
+                "The paper shows one seed. One draw can look like anything, so seed {seed} is shown (chosen before the run, not for its \
+                 looks) together with the mean of the normalised maps over all seeds."
+            ),
+        ],
+        claims: claims(&all, &likeness),
+        figures: figures(*seed, shown, &all)?,
+        tables: vec![("maps_detection", detection(&all, &likeness)), ("maps_sigma", sigma_table(shown, &all))],
+        numbers: numbers(&all, &likeness),
+    })
+}
+
+fn scale(settings: &Settings, seeds: usize) -> String {
+    let learner = match settings.learner {
+        LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
+        LearnerName::Sgd => format!("{} epochs of Adam at {}", settings.epochs, settings.learning_rate),
+    };
+    format!("{seeds} seeds (the paper: 1) with {learner} (the paper: 10000 at 5e-5, which does not converge).")
+}
+
+fn column<'a>(all: &'a [&Maps], panel: usize, of: impl Fn(&super::run::PanelOfSeed) -> f64 + 'a) -> Vec<f64> {
+    all.iter().map(|m| of(&m.panels[panel])).collect()
+}
+
+/// Rank correlation of every map with that of EVE(20), for one seed.
+fn similarity(maps: &Maps) -> Outcome<Vec<f64>> {
+    let reference = &maps.panels[EVE_20].sigma;
+    let one = |p: &super::run::PanelOfSeed| spearman(&p.sigma, reference).map_err(|e| Failure::internal(e.to_string()));
+    maps.panels.iter().map(one).collect()
+}
+
+fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
+    let names = names();
+    let median = |x: &[f64]| quantile(x, 0.5).unwrap_or(f64::NAN);
+    let mut claims = Vec::new();
+    for panel in [0, 1, 4] {
+        let detection = column(all, panel, |p| p.auroc_pairs);
+        let range = interval(&detection, mean);
+        claims.push(Claim {
+            hypothesis: "H1",
+            claim: format!("{} is lower where there are data than where there are none", names[panel]),
+            measure: "area under the ROC curve for unvisited state-action pairs, chance 0.5".into(),
+            effect: mean(&detection),
+            interval: range,
+            verdict: Verdict::above(0.5, range),
+            note: format!("for cells {}", plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_states)))),
+        });
+    }
+    for panel in [0, 1, 4] {
+        let ratio = column(all, panel, |p| p.ratio);
+        let range = interval(&ratio, median);
+        let largest = mean(&column(all, panel, |p| f64::from(u8::from(p.largest))));
+        claims.push(Claim {
+            hypothesis: "H2",
+            claim: format!("{} is high at the unseen cell", names[panel]),
+            measure: "σ there divided by its mean over visited cells, median over seeds".into(),
+            effect: median(&ratio),
+            interval: range,
+            verdict: Verdict::above(1.0, range),
+            note: format!("it is the largest of the map in {:.0} % of the seeds", 100.0 * largest),
+        });
+    }
+    let growth: Vec<f64> = likeness.iter().map(|l| l[4] - l[0]).collect();
+    let range = interval(&growth, mean);
+    let by_size: Vec<String> = IVE_SIZES
+        .iter()
+        .enumerate()
+        .map(|(i, n)| format!("n = {n}: {:.2}", mean(&likeness.iter().map(|l| l[i]).collect::<Vec<_>>())))
+        .collect();
+    claims.push(Claim {
+        hypothesis: "Fig. 3",
+        claim: "As n grows from 1 to 20, the map of σ-IVE(n) becomes more like that of σ-EVE(20)".into(),
+        measure: "rank correlation with EVE(20) at n = 20 minus at n = 1, paired".into(),
+        effect: mean(&growth),
+        interval: range,
+        verdict: Verdict::above(0.0, range),
+        note: format!("correlations {}", by_size.join(", ")),
+    });
+    claims
+}
+
+/// Cells scaled from the smallest to the largest, as in the paper.
+fn normalised(x: &[f64]) -> Vec<f64> {
+    let low = x.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    x.iter().map(|v| if high > low { (v - low) / (high - low) } else { 0.0 }).collect()
+}
+
+fn mean_map(maps: &[Vec<f64>]) -> Vec<f64> {
+    (0..STATES).map(|s| mean(&maps.iter().map(|m| m[s]).collect::<Vec<_>>())).collect()
+}
+
+fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
+    let names = names();
+    let map = |title: &str, subtitle: &str, cells: Vec<f64>| Map {
+        title: title.into(),
+        subtitle: subtitle.into(),
+        cells,
+        crossed: vec![UNSEEN],
+        from_zero: false,
+    };
+    let visits: Vec<Vec<f64>> = all.iter().map(|m| m.visits.clone()).collect();
+    let mean_of = |p: usize| mean_map(&all.iter().map(|m| normalised(&m.panels[p].sigma)).collect::<Vec<_>>());
+    let single = |p: usize| map(&names[p], &format!("seed {seed}"), shown.panels[p].sigma.clone());
+    let average = |p: usize| map(&names[p], &format!("mean of {} seeds", all.len()), mean_of(p));
+
+    let mut figure_3 = vec![map("visits", &format!("seed {seed}"), shown.visits.clone())];
+    figure_3.extend(FIGURE_3.map(single));
+    figure_3.push(map("visits", &format!("mean of {} seeds", all.len()), mean_map(&visits)));
+    figure_3.extend(FIGURE_3.map(average));
+    let caption = "Figure 3. Left: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
+                   twenty steps, over twenty value tables, and over twenty models. Top: one seed. Bottom: mean over seeds of the maps scaled to 0–1.";
+    let grid = |name: &str, what: &str, panel: &dyn Fn(usize) -> Map| {
+        let caption = format!("Appendix grid, {what}. Rows: implicit ensembles, ensembles of values, ensembles of models.");
+        plot::maps(name, &caption, &(0..names.len()).map(panel).collect::<Vec<_>>(), 5)
+    };
+    Ok(vec![
+        plot::maps("maps", caption, &figure_3, 6)?,
+        grid("maps_all_seed", &format!("seed {seed}"), &single)?,
+        grid("maps_all_mean", "mean over seeds", &average)?,
+    ])
+}
+
+fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
+    let mut table = Table::new(
+        "Detection of what the data do not show, mean ± standard error over seeds; ratio is the median with quartiles; likeness is the rank \
+         correlation with the map of σ-EVE(20)",
+        &["ensemble", "members", "AUROC cells", "AUROC pairs", "ratio unseen / visited", "largest cell", "likeness"],
+    );
+    for (panel, name) in names().into_iter().enumerate() {
+        let members = match panel {
+            0..5 => format!("k=0..{}", IVE_SIZES[panel]),
+            _ => name.chars().filter(char::is_ascii_digit).collect(),
+        };
+        let ratio = column(all, panel, |p| p.ratio);
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| quantile(&ratio, q).unwrap_or(f64::NAN));
+        table.row([
+            name,
+            members,
+            plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_states))),
+            plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_pairs))),
+            format!("{middle:.2} [{low:.2}, {high:.2}]"),
+            plus_minus(mean_and_error(&column(all, panel, |p| f64::from(u8::from(p.largest))))),
+            plus_minus(mean_and_error(&likeness.iter().map(|l| l[panel]).collect::<Vec<_>>())),
+        ]);
+    }
+    table
+}
+
+fn sigma_table(shown: &Maps, all: &[&Maps]) -> Table {
+    let mut table = Table::new("σ of the state values in the shown seed, and visits; cells row by row", &["ensemble"]);
+    table.head.extend((0..STATES).map(|s| format!("{},{}", s / 5, s % 5)));
+    let row = |name: String, cells: &[f64]| std::iter::once(name).chain(cells.iter().map(|x| format!("{x:.4}"))).collect::<Vec<_>>();
+    table.row(row("visits".into(), &shown.visits));
+    names().into_iter().zip(&shown.panels).for_each(|(name, p)| table.row(row(name, &p.sigma)));
+    table.row(row("visits, mean".into(), &mean_map(&all.iter().map(|m| m.visits.clone()).collect::<Vec<_>>())));
+    table
+}
+
+fn numbers(all: &[&Maps], likeness: &[Vec<f64>]) -> Value {
+    let of = |panel: usize| {
+        json!({
+            "auroc_states": mean_and_error(&column(all, panel, |p| p.auroc_states)),
+            "auroc_pairs": mean_and_error(&column(all, panel, |p| p.auroc_pairs)),
+            "ratio_median": quantile(&column(all, panel, |p| p.ratio), 0.5).ok(),
+            "unseen_is_largest": mean(&column(all, panel, |p| f64::from(u8::from(p.largest)))),
+            "spearman_with_eve_20": mean(&likeness.iter().map(|l| l[panel]).collect::<Vec<_>>()),
+        })
+    };
+    let panels: serde_json::Map<String, Value> = names().into_iter().enumerate().map(|(i, n)| (n, of(i))).collect();
+    json!({ "seeds": all.len(), "ensembles": panels })
+}

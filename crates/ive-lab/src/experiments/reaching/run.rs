@@ -1,0 +1,52 @@
+//! One seed of the reaching experiment: learn, choose by disagreement, follow the chain.
+
+use ive::{Rng, greedy_policy};
+use ive_agents::tabular::Learned;
+use ive_envs::grid::{ACTIONS, reaching};
+use serde::{Deserialize, Serialize};
+
+use super::sweep::Settings;
+use crate::exit::Outcome;
+use crate::experiments::{ours, tabular::TIES};
+
+/// The methods, in the order of the figure.
+pub const METHODS: [&str; 4] = ["IVE", "EVE", "EMVE", "greedy"];
+
+/// Curves of one seed, one per method, each over l = 1..steps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Curves {
+    /// Seeking disagreement in the wind of the data.
+    pub optimism: Vec<Vec<f64>>,
+    /// Avoiding it in the stronger wind.
+    pub pessimism: Vec<Vec<f64>>,
+}
+
+/// Runs one seed; `None` if asked to stop.
+pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome<Option<Curves>> {
+    let Some((_, learned)) = settings.learning().learn(seed, go_on)? else { return Ok(None) };
+    curves(settings, &learned, &mut Rng::from_seed(seed).fold_in(TIES)).map(Some)
+}
+
+/// The policies `argmax_a σ(s, a)` and `argmin_a σ(s, a)` of each ensemble and `argmax_a q̂(s, a)`, followed through the
+/// true chain. Paper: App. B.2.2.
+pub fn curves(settings: &Settings, learned: &Learned, rng: &mut Rng) -> Outcome<Curves> {
+    let n = settings.ensemble;
+    let sigmas = [
+        ours(learned.implicit(&settings.members()?, settings.ddof))?.pairs,
+        ours(learned.explicit_values(n))?.std(settings.ddof).pairs,
+        ours(learned.explicit_models(n))?.std(settings.ddof).pairs,
+    ];
+    let mut follow = |scores: &[f64], sign: f64, wind: f64| -> Outcome<Vec<f64>> {
+        let scores: Vec<f64> = scores.iter().map(|s| sign * s).collect();
+        let policy = ours(greedy_policy(&scores, ACTIONS, settings.ties.ties(), rng))?;
+        Ok(reaching(&policy, wind, settings.steps, settings.kind()))
+    };
+    let mut all = Curves { optimism: Vec::new(), pessimism: Vec::new() };
+    for sigma in &sigmas {
+        all.optimism.push(follow(sigma, 1.0, settings.wind)?);
+        all.pessimism.push(follow(sigma, -1.0, settings.shifted_wind)?);
+    }
+    all.optimism.push(follow(&learned.values[0], 1.0, settings.wind)?);
+    all.pessimism.push(follow(&learned.values[0], 1.0, settings.shifted_wind)?);
+    Ok(all)
+}

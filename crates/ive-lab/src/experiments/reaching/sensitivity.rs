@@ -1,0 +1,72 @@
+//! Which of the unstated choices matter: one change at a time.
+
+use ive::mean_and_error;
+use rayon::prelude::*;
+
+use super::run::{METHODS, seed};
+use super::sweep::{Settings, TieRule};
+use crate::exit::{Failure, Outcome};
+use crate::experiments::tabular::LearnerName;
+use crate::progress::Session;
+use crate::report::table::{Table, plus_minus};
+
+/// A row: what is changed, and the changed settings.
+type Row = (String, Settings);
+
+/// The limit of the learners is a thousand times faster than the learners, so most rows use it, with many seeds; rows
+/// about the learning rate need the learners themselves.
+fn rows(base: &Settings) -> Vec<Row> {
+    let limit = Settings { learner: LearnerName::Limit, seeds: base.sensitivity_seeds, ..base.clone() };
+    let sgd = Settings { learner: LearnerName::Sgd, seeds: base.sensitivity_sgd_seeds, ..base.clone() };
+    let mut rows = Vec::new();
+    for discount in [0.9, 0.95, 0.99] {
+        rows.push((format!("γ = {discount}"), Settings { discount, ..limit.clone() }));
+    }
+    for (k_min, k_max) in [(0, 5), (0, 4), (1, 5), (0, 1), (0, 20)] {
+        rows.push((format!("members k={k_min}..{k_max}"), Settings { k_min, k_max, ..limit.clone() }));
+    }
+    for ties in [TieRule::Random, TieRule::First, TieRule::Uniform] {
+        rows.push((format!("ties: {ties:?}").to_lowercase(), Settings { ties, ..limit.clone() }));
+    }
+    for ddof in [0, 1] {
+        rows.push((format!("ddof {ddof}"), Settings { ddof, ..limit.clone() }));
+    }
+    if base.sensitivity_sgd_seeds > 0 {
+        for learning_rate in [5e-5, 5e-4, 5e-3] {
+            let name = format!("Adam at {learning_rate:e}, {} epochs", base.epochs);
+            rows.push((name, Settings { learning_rate, ..sgd.clone() }));
+        }
+    }
+    rows
+}
+
+/// The table: probabilities at the last step for every row.
+pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
+    let mut table = Table::new(
+        "Sensitivity: probability at the unseen cell at the last step, mean ± standard error; one change at a time from the settings \
+         of this run. Rows without Adam use the limit of the learners.",
+        &["change", "seeds", "seek IVE", "EVE", "EMVE", "greedy", "avoid IVE", "EVE", "EMVE"],
+    );
+    let rows = rows(base);
+    let bar = session.bar("choices", rows.len());
+    for (name, settings) in rows {
+        if session.stopped() {
+            break;
+        }
+        let ends: Vec<[f64; 8]> = (0..settings.seeds).into_par_iter().map(|s| ends(&settings, s)).collect::<Outcome<_>>()?;
+        let column = |i: usize| plus_minus(mean_and_error(&ends.iter().map(|e| e[i]).collect::<Vec<_>>()));
+        let cells = [0, 1, 2, 3, 4, 5, 6].map(column);
+        table.row([name, settings.seeds.to_string()].into_iter().chain(cells));
+        bar.inc(1);
+    }
+    bar.finish();
+    Ok(table)
+}
+
+/// The ends of the curves of one seed: optimism of the four methods, then pessimism.
+fn ends(settings: &Settings, s: u64) -> Outcome<[f64; 8]> {
+    let all = seed(settings, s, &|| true)?.ok_or_else(|| Failure::internal("a seed stopped though nobody asked"))?;
+    let last = settings.steps - 1;
+    let n = METHODS.len();
+    Ok(std::array::from_fn(|i| if i < n { all.optimism[i][last] } else { all.pessimism[i - n][last] }))
+}

@@ -1,0 +1,89 @@
+//! Tables, for the terminal, the report and spreadsheets.
+
+use std::fmt::Write;
+
+/// A table of text; numbers are formatted by whoever makes it.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// Column heads.
+    pub head: Vec<String>,
+    /// Rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    pub fn new(caption: &str, head: &[&str]) -> Self {
+        Self { caption: caption.to_owned(), head: head.iter().map(|h| (*h).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// For spreadsheets.
+    pub fn csv(&self) -> String {
+        let quote = |cell: &String| match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.clone(),
+        };
+        let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\n";
+        std::iter::once(&self.head).chain(&self.rows).map(line).collect()
+    }
+
+    /// For the terminal: columns padded to their widest cell, two spaces apart.
+    pub fn text(&self) -> String {
+        let width = |column: usize| {
+            let cells = std::iter::once(&self.head).chain(&self.rows);
+            cells.filter_map(|r| r.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let line = |cells: &Vec<String>| {
+            let mut out = String::new();
+            for (cell, width) in cells.iter().zip(&widths) {
+                let _ = write!(out, "{cell}{}", " ".repeat(width - cell.chars().count() + 2));
+            }
+            out.trim_end().to_owned() + "\n"
+        };
+        let rule = widths.iter().map(|w| "─".repeat(*w)).collect::<Vec<_>>().join("  ") + "\n";
+        line(&self.head) + &rule + &self.rows.iter().map(line).collect::<String>()
+    }
+
+    /// For the report.
+    pub fn html(&self) -> String {
+        let cells = |tag: &str, cells: &Vec<String>| {
+            let inner: String = cells.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
+            format!("<tr>{inner}</tr>\n")
+        };
+        let body: String = self.rows.iter().map(|r| cells("td", r)).collect();
+        let caption = escape(&self.caption);
+        format!("<table><caption>{caption}</caption><thead>{}</thead><tbody>{body}</tbody></table>\n", cells("th", &self.head))
+    }
+}
+
+/// Text that is safe inside HTML.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A mean and its standard error, `.159 ± .025`.
+pub fn plus_minus((mean, error): (f64, f64)) -> String {
+    if error.is_finite() { format!("{mean:.3} ± {error:.3}") } else { format!("{mean:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_table_three_forms() {
+        let mut t = Table::new("a < b", &["σ", "note"]);
+        t.row(["1".to_owned(), "x, \"y\"".to_owned()]);
+        assert_eq!(t.csv(), "σ,note\n1,\"x, \"\"y\"\"\"\n");
+        assert_eq!(t.text(), "σ  note\n─  ──────\n1  x, \"y\"\n");
+        assert!(t.html().contains("<caption>a &lt; b</caption>") && t.html().contains("<td>1</td>"));
+    }
+}

@@ -1,1 +1,7 @@
-//! x
+//! Learners: agents that learn a model and a value, and are [`ive::Model`] and [`ive::ValueFunction`] afterwards.
+//!
+//! - [`nn`]: the only place that knows the tensor engine (layers, initialisation, optimisers, flat parameters).
+//! - [`toy`]: the one-dimensional Markov reward process of Figure 1.
+
+pub mod nn;
+pub mod toy;

@@ -1,5 +1,7 @@
 //! The toy as a whole: consistency, determinism, stopping, learning.
 
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
+
 use ive_agents::nn::{Device, Precision};
 use ive_agents::toy::{
     Problem, ToyConfig, ToyError, ToyModel, ToyOutcome, model_predicted_values, run, train,
@@ -22,7 +24,7 @@ fn quietly(config: &ToyConfig, seed: u64) -> ToyOutcome {
 #[test]
 fn std_is_zero_when_the_value_is_that_of_a_constant_reward() {
     let (config, device) = (ToyConfig::default(), Device::cpu().with_precision(Precision::Double));
-    let mut parameters = ToyModel::new(&config, 3, &device).parameters();
+    let mut parameters = ToyModel::new(&config, 3, &device).unwrap().parameters();
     let (value, reward, end) = (1120, 2209, 3298); // value and reward follow the representation; bias last
     parameters[value..end].fill(0.0);
     parameters[reward - 1] = 0.7 / (1.0 - config.discount);
@@ -41,7 +43,7 @@ fn members_of_the_loss_are_members_of_the_library() {
     for horizon in [0, 1, 10] {
         let config = ToyConfig { horizon, ..ToyConfig::default() };
         let device = Device::cpu().with_precision(Precision::Double);
-        let model = ToyModel::new(&config, 1, &device);
+        let model = ToyModel::new(&config, 1, &device).unwrap();
         let states = [-2.5, 0.1, 1.7];
         let problem = Problem::new(&config, &states, &[0.0; 3], &device.recording());
         let inside = model_predicted_values(&model.recording_network(), &problem).into_data();
@@ -86,8 +88,8 @@ fn bad_input_is_an_error_with_its_name() {
     };
     let config = ToyConfig { discount: -0.1, ..small() };
     assert_eq!(failure(&config, &[0.0]), "toy setting discount: -0.1 is outside the range 0 to 1");
-    assert_eq!(failure(&small(), &[]), "toy ensemble: states of the toy: must not be empty");
-    let message = "toy ensemble: states of the toy: entry 1 is NaN, not a finite number";
+    assert_eq!(failure(&small(), &[]), "toy: states of the toy: must not be empty");
+    let message = "toy: states of the toy: entry 1 is NaN, not a finite number";
     assert_eq!(failure(&small(), &[0.0, f64::NAN]), message);
 }
 
@@ -95,7 +97,7 @@ fn bad_input_is_an_error_with_its_name() {
 #[test]
 fn a_loss_that_is_not_finite_stops_training() {
     let (config, device) = (small(), Device::cpu());
-    let count = ToyModel::new(&config, 0, &device).parameters().len();
+    let count = ToyModel::new(&config, 0, &device).unwrap().parameters().len();
     let start = ToyModel::from_parameters(&config, &vec![1e30; count], &device).unwrap();
     let error = train(&config, &start, &mut |_| true).unwrap_err();
     assert!(matches!(error, ToyError::LossNotFinite { step: 1, .. }), "{error}");
@@ -134,20 +136,18 @@ fn disagreement_shrinks_at_the_data_and_stays_elsewhere() {
 
 /// The whole table of the reference at 2000 steps, each mean within four combined standard errors.
 #[test]
-#[ignore = "slow: half a minute"]
+#[ignore = "slow: a minute"]
 fn twenty_seeds_agree_with_the_reference() {
     let outcomes = over_seeds(&ToyConfig::default(), 0..20);
     let mean = |x: Vec<f64>| x.iter().sum::<f64>() / x.len() as f64;
-    let rows: [(&str, &dyn Fn(&ToyOutcome) -> f64, f64, f64); 4] = [
-        ("σ at data before", &|o| mean(o.before_at_data.std()), 0.072, 0.012),
-        ("ratio before", &|o| o.sigma_ratio_before().unwrap(), 0.90, 0.04),
-        ("σ at data after", &|o| mean(o.after_at_data.std()), 0.0023, 0.0002),
-        ("ratio after", &|o| o.sigma_ratio_after().unwrap(), 30.5, 1.5),
-    ];
-    for (name, value, expected, its_error) in rows {
+    let check = |name: &str, value: &dyn Fn(&ToyOutcome) -> f64, expected: f64, its_error: f64| {
         let (ours, our_error) = mean_and_error(&outcomes.iter().map(value).collect::<Vec<_>>());
         println!("{name}: {ours:.5} ± {our_error:.5}, reference {expected} ± {its_error}");
         let combined = f64::hypot(our_error, its_error);
         assert!((ours - expected).abs() < 4.0 * combined, "{name}: {ours} ± {our_error}");
-    }
+    };
+    check("σ at data before", &|o| mean(o.before_at_data.std()), 0.072, 0.012);
+    check("ratio before", &|o| o.sigma_ratio_before().unwrap(), 0.90, 0.04);
+    check("σ at data after", &|o| mean(o.after_at_data.std()), 0.0023, 0.0002);
+    check("ratio after", &|o| o.sigma_ratio_after().unwrap(), 30.5, 1.5);
 }

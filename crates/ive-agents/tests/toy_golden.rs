@@ -4,6 +4,8 @@
 //! `golden/toy_reference.json` holds the k-step values, σ-IVE(10), loss and gradients at those parameters for the "gap"
 //! data, and loss and σ after 1, 10, 100 and 1000 steps of AdamW (learning rate 1e-3, decay 1e-4).
 
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
+
 use ive::ValueEnsemble;
 use ive_agents::nn::{Device, Gradients, Precision};
 use ive_agents::toy::{Problem, ToyConfig, ToyModel, loss, train};
@@ -144,11 +146,10 @@ fn a_thousand_gradients_match() {
 }
 
 /// Our own training, with exact bias corrections. The reference's are off by 1.3e-5 in 1 − β₂ᵗ (see above), so its steps
-/// are 6.4e-6 shorter than ours. That is a shift in time by as much: while the loss still falls by a factor of ten within
-/// ten steps the losses differ by up to 3.5e-5, later by 1e-6 to 3e-6, and σ, a small difference of large numbers, by
-/// 2e-5. In single precision a thousand steps of rounding are amplified to 1.7e-4 in σ at the least favourable of the ten
-/// states; ten times the rounding of one evaluation relative to σ ≈ 0.02 is of that order. Each tolerance is about three
-/// times what was seen.
+/// are 6.4e-6 shorter than ours. That is a shift in time by as much: while the loss falls tenfold within ten steps the
+/// losses differ by up to 3.5e-5, later by 3e-6 at most, and σ by 2e-5. In single precision a thousand steps of rounding
+/// add up to 1.7e-4 of σ at the least favourable of the ten states, where σ is about 0.01: that is 2e-6 in members of
+/// order one, some thirty units in their last place. Each tolerance is about three times the largest difference seen.
 #[test]
 fn training_matches() {
     for (precision, tolerance) in [(Precision::Double, 1e-4), (Precision::Single, 5e-4)] {

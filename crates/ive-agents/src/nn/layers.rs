@@ -76,7 +76,7 @@ mod tests {
         let device = device().recording();
         let mlp = Mlp::new(3, 5, 2, &device, &mut Rng::from_seed(1));
         let x = device.matrix(&[0.3, -1.2, 0.7, 1.5, 0.1, -0.4], [2, 3]);
-        check_gradients(mlp, |mlp: &Mlp| mlp.forward(x.clone()).square().sum());
+        check_gradients(&mlp, |mlp: &Mlp| mlp.forward(x.clone()).square().sum());
     }
 
     #[test]

@@ -137,11 +137,11 @@ mod tests {
         let x = device.matrix(&[0.3, -1.0, 2.0], [1, 3]);
         let start = state(&device, &[0.4, -0.8], &[-1.1, 0.6]);
         let cell = LstmCell::new(3, 2, &device, &mut Rng::from_seed(6));
-        check_gradients(cell, |cell: &LstmCell| {
+        check_gradients(&cell, |cell: &LstmCell| {
             let once = cell.forward(x.clone(), start.clone());
             cell.forward(x.clone(), once).hidden.square().sum()
         });
         let short = ZeroStateLstm::new(3, 2, &device, &mut Rng::from_seed(7));
-        check_gradients(short, |short: &ZeroStateLstm| short.forward(x.clone()).square().sum());
+        check_gradients(&short, |short: &ZeroStateLstm| short.forward(x.clone()).square().sum());
     }
 }

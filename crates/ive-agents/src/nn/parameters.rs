@@ -65,9 +65,9 @@ pub(super) mod tests {
     ///
     /// With step h = 1e-5 a central difference errs by h²/6 times the third derivative (about 1e-10 for losses of order
     /// one) and by rounding of about 1e-16/h = 1e-11; the tolerance leaves a factor of ten or more.
-    pub(in crate::nn) fn check_gradients<M: Module>(module: M, loss: impl Fn(&M) -> Tensor<1>) {
-        let gradients = Gradients::of(&loss(&module), &module).flat(&module);
-        let x = flat_parameters(&module);
+    pub(in crate::nn) fn check_gradients<M: Module>(module: &M, loss: impl Fn(&M) -> Tensor<1>) {
+        let gradients = Gradients::of(&loss(module), module).flat(module);
+        let x = flat_parameters(module);
         assert_eq!(gradients.len(), x.len());
         let plain = |x: &[f64]| {
             let value = loss(&set_flat_parameters(module.clone(), x).unwrap());

@@ -37,13 +37,13 @@ fn evenly(first: f64, last: f64, count: usize) -> Vec<f64> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToyConfig {
-    /// γ. Paper: App. B.2, 0.9.
+    /// γ. Paper: App. A.2.1, 0.9.
     pub discount: f64,
     /// n of IVE(n): members k = 0..n. Paper: Fig. 1, 10.
     pub horizon: usize,
-    /// The size of the latent state z. Paper: App. B.2, 32.
+    /// The size of the latent state z. Paper: App. A.2.1, 32.
     pub latent: usize,
-    /// Units of the hidden layer of every perceptron. Paper: App. B.2, 32.
+    /// Units of the hidden layer of every perceptron. Paper: App. A.2.1, 32.
     pub hidden: usize,
     /// The step size of Adam. The paper does not say.
     pub learning_rate: f64,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A setting that makes no sense, numbers that blew up, or an ensemble that could not be built.
+/// A setting that makes no sense, a loss that blew up, or an ensemble that could not be built.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ToyError {
@@ -24,8 +24,8 @@ pub enum ToyError {
         /// The loss.
         loss: f64,
     },
-    /// The ensemble could not be built: usually a state or a prediction that is not finite.
-    Ensemble(ive::Error),
+    /// The library refused something: usually a state or a prediction that is not finite.
+    Library(ive::Error),
 }
 
 impl fmt::Display for ToyError {
@@ -37,7 +37,7 @@ impl fmt::Display for ToyError {
             Self::LossNotFinite { step, loss } => {
                 write!(f, "toy training: the loss at step {step} is {loss}; a smaller learning_rate may help")
             }
-            Self::Ensemble(cause) => write!(f, "toy ensemble: {cause}"),
+            Self::Library(cause) => write!(f, "toy: {cause}"),
         }
     }
 }
@@ -45,7 +45,7 @@ impl fmt::Display for ToyError {
 impl std::error::Error for ToyError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Ensemble(cause) => Some(cause),
+            Self::Library(cause) => Some(cause),
             _ => None,
         }
     }
@@ -53,6 +53,6 @@ impl std::error::Error for ToyError {
 
 impl From<ive::Error> for ToyError {
     fn from(cause: ive::Error) -> Self {
-        Self::Ensemble(cause)
+        Self::Library(cause)
     }
 }

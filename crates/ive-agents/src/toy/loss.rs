@@ -68,7 +68,7 @@ pub fn model_predicted_values(network: &ToyNetwork, problem: &Problem) -> Tensor
     problem.reward_weights.clone().matmul(rewards) + bootstrap
 }
 
-/// `Σᵢ Σₖ (v̂ᵏ(sᵢ) − v̄ᵢ)²`. Paper: App. B.2, Eq. (23).
+/// `Σᵢ Σₖ (v̂ᵏ(sᵢ) − v̄ᵢ)²`. Paper: App. A.2.1, Eq. (16).
 pub fn loss(network: &ToyNetwork, problem: &Problem) -> Tensor<1> {
     (model_predicted_values(network, problem) - problem.targets.clone()).square().sum()
 }

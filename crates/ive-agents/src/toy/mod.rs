@@ -2,7 +2,7 @@
 //!
 //! Ten pairs of a state and its value are given. A representation, a value function and a model are trained so that
 //! every k-step model-predicted value, k = 0..10, fits the ten values. Where there were data the members of the implicit
-//! ensemble agree; elsewhere nothing makes them agree, and their standard deviation tells so. Paper: Fig. 1, App. B.2.
+//! ensemble agree; elsewhere nothing makes them agree, and their standard deviation tells so. Paper: Fig. 1, App. A.2.1.
 //!
 //! ```
 //! use ive_agents::nn::Device;

@@ -4,13 +4,13 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use ive::{Error, Imagined, Model, ModelError, Rng, ValueEnsemble, ValueFunction, unroll};
 
-use super::ToyConfig;
+use super::{ToyConfig, ToyError};
 use crate::nn::{Device, Mlp, ZeroStateLstm, flat_parameters, set_flat_parameters, to_host};
 
 /// Stream of the initial weights among the streams of a seed.
 const INITIAL_WEIGHTS: u64 = 1;
 
-/// The four networks of the toy. Paper: App. B.2, Eq. (15)–(18).
+/// The four networks of the toy. Paper: App. A.2.1, Eq. (8)–(11).
 ///
 /// Parameters in order: representation, value, reward (each `W₁`, `b₁`, `W₂`, `b₂`), transition (`W`, `b`).
 #[derive(Module, Debug)]
@@ -70,16 +70,25 @@ pub struct ToyModel {
 
 impl ToyModel {
     /// The untrained toy of a seed.
-    pub fn new(config: &ToyConfig, seed: u64, device: &Device) -> Self {
+    ///
+    /// # Errors
+    /// If a setting is out of range.
+    pub fn new(config: &ToyConfig, seed: u64, device: &Device) -> Result<Self, ToyError> {
+        config.validate()?;
         let mut rng = Rng::from_seed(seed).fold_in(INITIAL_WEIGHTS);
-        Self::of_network(&ToyNetwork::new(config, &device.recording(), &mut rng), config, device)
+        Ok(Self::of_network(&ToyNetwork::new(config, &device.recording(), &mut rng), config, device))
     }
 
     /// The toy with given parameters, in the order of [`ToyNetwork`].
     ///
     /// # Errors
-    /// If their number is wrong.
-    pub fn from_parameters(config: &ToyConfig, parameters: &[f64], device: &Device) -> ive::Result<Self> {
+    /// If a setting is out of range, or the number of parameters is wrong.
+    pub fn from_parameters(
+        config: &ToyConfig,
+        parameters: &[f64],
+        device: &Device,
+    ) -> Result<Self, ToyError> {
+        config.validate()?;
         let random = ToyNetwork::new(config, &device.recording(), &mut Rng::from_seed(0));
         Ok(Self::of_network(&set_flat_parameters(random, parameters)?, config, device))
     }
@@ -119,8 +128,8 @@ impl ToyModel {
         Ok(Latents(self.network.represent(states)))
     }
 
-    /// IVE(n) at each state, members k = 0..n, by unrolling the model. Paper: App. B.2, Eq. (19)–(22), with all k
-    /// rewards in the sum as in Eq. (20) and (21).
+    /// IVE(n) at each state, members k = 0..n, by unrolling the model. Paper: App. A.2.1, Eq. (12)–(15), with all k
+    /// rewards in the sum as in Eq. (13) and (14).
     ///
     /// # Errors
     /// As [`represent`](Self::represent), or if a prediction is not finite.
@@ -134,7 +143,7 @@ impl ToyModel {
 }
 
 impl Model<Latents, ()> for ToyModel {
-    fn imagine(&self, states: &Latents, _: &(), _: &mut Rng) -> Result<Imagined<Latents>, ModelError> {
+    fn imagine(&self, states: &Latents, (): &(), _: &mut Rng) -> Result<Imagined<Latents>, ModelError> {
         let next = self.network.transition(states.0.clone());
         let reward = to_host(self.network.reward(next.clone()));
         let discount = vec![self.discount; reward.len()];

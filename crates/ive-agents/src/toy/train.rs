@@ -15,7 +15,7 @@ pub struct Training {
 }
 
 /// Fits all members to the data of the settings with Adam and decoupled weight decay, all pairs in every step.
-/// Paper: App. B.2, Eq. (23).
+/// Paper: App. A.2.1, Eq. (16).
 ///
 /// After each step `progress` hears how many steps were made; training stops when it answers `false`.
 ///
@@ -68,8 +68,7 @@ pub fn run(
     device: &Device,
     progress: &mut dyn FnMut(usize) -> bool,
 ) -> Result<ToyOutcome, ToyError> {
-    config.validate()?;
-    let untrained = ToyModel::new(config, seed, device);
+    let untrained = ToyModel::new(config, seed, device)?;
     let (states, targets) = config.data.points();
     let (before, before_at_data) = (untrained.ensemble(grid)?, untrained.ensemble(&states)?);
     let Training { model, losses, stopped } = train(config, &untrained, progress)?;

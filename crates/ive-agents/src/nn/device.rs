@@ -1,0 +1,102 @@
+//! Where tensors live and with how many bits: both chosen at run time.
+
+use burn::tensor::{DType, Tensor, TensorCreationOptions, TensorData};
+
+/// How many bits a floating-point number has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// 32 bits: what every agent trains with.
+    #[default]
+    Single,
+    /// 64 bits: for comparisons with reference numbers and for finite differences. Slower.
+    Double,
+}
+
+/// A device of the tensor engine and the precision of the tensors made on it.
+///
+/// ```
+/// use ive_agents::nn::{Device, Precision};
+/// let training = Device::cpu();
+/// let checking = Device::cpu().with_precision(Precision::Double);
+/// assert_ne!(training.precision(), checking.precision());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Device {
+    engine: burn::tensor::Device,
+    precision: Precision,
+}
+
+impl Default for Device {
+    fn default() -> Self {
+        Self::cpu()
+    }
+}
+
+impl Device {
+    /// The processor, in single precision.
+    pub fn cpu() -> Self {
+        Self { engine: burn::tensor::Device::flex(), precision: Precision::Single }
+    }
+
+    /// The same device with another precision.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// The same device, recording what is needed for gradients. Every forward pass on it must be followed by a
+    /// backward pass, or its graph stays in memory; to evaluate, use the device without recording.
+    #[must_use]
+    pub fn recording(&self) -> Self {
+        Self { engine: self.engine.clone().autodiff(), precision: self.precision }
+    }
+
+    /// The precision of tensors made here.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// A vector with these numbers.
+    pub fn vector(&self, values: &[f64]) -> Tensor<1> {
+        Tensor::from_data(values, self.options())
+    }
+
+    /// A matrix with these numbers, row by row.
+    ///
+    /// # Panics
+    /// If the number of values is not `rows * columns`: a mistake of the calling code, not of its input.
+    pub fn matrix(&self, values: &[f64], [rows, columns]: [usize; 2]) -> Tensor<2> {
+        assert_eq!(values.len(), rows * columns, "a matrix of {rows} rows and {columns} columns");
+        // Not a vector reshaped: the engine reads a zero in a new shape as "keep", so empty matrices would fail.
+        Tensor::from_data(TensorData::new(values.to_vec(), [rows, columns]), self.options())
+    }
+
+    fn options(&self) -> TensorCreationOptions {
+        let dtype = match self.precision {
+            Precision::Single => DType::F32,
+            Precision::Double => DType::F64,
+        };
+        (&self.engine, dtype).into()
+    }
+}
+
+/// The numbers of a tensor on the host, row by row, whatever its precision.
+pub(crate) fn to_host<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data_as::<f64>().try_into_vec().expect("the engine has just converted to f64")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precision_is_that_of_the_device() {
+        let third = 1.0 / 3.0;
+        assert_eq!(to_host(Device::cpu().vector(&[third])), [f64::from(third as f32)]);
+        let double = Device::cpu().with_precision(Precision::Double);
+        assert_eq!(to_host(double.vector(&[third])), [third]);
+        let matrix = double.recording().matrix(&[1.0, 2.0, 3.0, third], [2, 2]);
+        assert_eq!(to_host(matrix.matmul(double.recording().matrix(&[0.0, 1.0], [2, 1]))), [2.0, third]);
+        assert_eq!(double.matrix(&[], [1, 0]).dims(), [1, 0]);
+    }
+}

@@ -76,7 +76,8 @@ fn the_limit_matches_numpy() {
         let seek = ive::greedy_policy(&pairs, ACTIONS, ive::Ties::Uniform, rng).unwrap();
         let avoid: Vec<f64> = pairs.iter().map(|s| -s).collect();
         let avoid = ive::greedy_policy(&avoid, ACTIONS, ive::Ties::Uniform, rng).unwrap();
-        for (policy, wind, what) in [(seek, 0.1, "seek_being_wind=0.1"), (avoid, 0.5, "avoid_being_wind=0.5")] {
+        for (policy, wind, what) in [(seek, 0.1, "seek_being_wind=0.1"), (avoid, 0.5, "avoid_being_wind=0.5")]
+        {
             let curve = grid::reaching(&policy, wind, 150, Reaching::BeingAt);
             let got: Vec<f64> = [1, 8, 9, 10, 16, 20, 50, 100, 150].iter().map(|l| curve[l - 1]).collect();
             assert_close(&got, &numbers(&golden[key(what)]), 1e-12, what);
@@ -135,5 +136,8 @@ fn same_seed_same_bits_and_members_differ() {
     assert_eq!(a.values, b.values);
     assert_eq!(a.models, b.models);
     assert_ne!(a.values[0], a.values[1]);
-    assert!(tabular::learn(&data, sgd, 0.9, 3, &rng, &|| false).unwrap().is_none(), "stopped between members");
+    assert!(
+        tabular::learn(&data, sgd, 0.9, 3, &rng, &|| false).unwrap().is_none(),
+        "stopped between members"
+    );
 }

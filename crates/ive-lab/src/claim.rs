@@ -70,12 +70,15 @@ pub struct Claim {
 /// How often seeds are resampled for an interval.
 const REPLICATES: usize = 4000;
 
+/// With fewer seeds a bootstrap interval is too narrow to be believed.
+pub const MIN_SEEDS: usize = 10;
+
 /// A 95 % bootstrap interval over seeds, with a generator of its own so that every interval can be repeated alone.
-/// Fewer than two seeds give an unbounded interval.
+/// Fewer than [`MIN_SEEDS`] give an unbounded interval, and so never a decision.
 pub fn interval<T: Clone>(units: &[T], statistic: impl Fn(&[T]) -> f64) -> (f64, f64) {
     let rng = &mut ive::Rng::from_seed(95);
     let unbounded = (f64::NEG_INFINITY, f64::INFINITY);
-    if units.len() < 2 {
+    if units.len() < MIN_SEEDS {
         return unbounded;
     }
     ive::bootstrap_interval(units, statistic, 0.95, REPLICATES, rng).unwrap_or(unbounded)

@@ -42,8 +42,10 @@ impl Session {
             eprintln!("{name}: {total} seeds");
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{prefix:>9} {bar:32} {pos:>4}/{len} seeds  {elapsed} gone, {eta} left  {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template(
+            "{prefix:>9} {bar:32} {pos:>4}/{len} seeds  {elapsed} gone, {eta} left  {msg}",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::new(total as u64).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
     }
 

@@ -57,7 +57,10 @@ impl Layers {
 
     /// Lays the changes of the command line on top.
     pub fn add_changes(&mut self, changes: &[Change]) -> Outcome {
-        for change in changes.iter().filter(|c| c.concerns(self.experiment, &self.table)) {
+        for change in changes {
+            if !change.concerns(self.experiment, &self.table) {
+                continue;
+            }
             let value = self.read(&change.key, &change.value)?;
             self.set(&change.key, value, "--set")?;
         }
@@ -80,7 +83,10 @@ impl Layers {
     fn set(&mut self, key: &str, value: Value, origin: &str) -> Outcome {
         let name = self.experiment;
         let Some(old) = self.table.get(key) else {
-            return Err(Failure::config(format!("{origin}: {name} has no setting `{key}`{}", suggest(key, self.table.keys()))));
+            return Err(Failure::config(format!(
+                "{origin}: {name} has no setting `{key}`{}",
+                suggest(key, self.table.keys())
+            )));
         };
         let value = match (old, value) {
             (Value::Float(_), Value::Integer(i)) => Value::Float(i as f64),
@@ -88,7 +94,9 @@ impl Layers {
         };
         if !value.same_type(old) {
             let (is, must) = (value.type_str(), old.type_str());
-            return Err(Failure::config(format!("{origin}: {name}.{key} must be a {must}, `{value}` is a {is}")));
+            return Err(Failure::config(format!(
+                "{origin}: {name}.{key} must be a {must}, `{value}` is a {is}"
+            )));
         }
         self.table.insert(key.to_owned(), value);
         Ok(())
@@ -97,7 +105,9 @@ impl Layers {
     /// The typed settings.
     pub fn build<T: DeserializeOwned>(self) -> Outcome<T> {
         let name = self.experiment;
-        self.table.try_into().map_err(|e: toml::de::Error| Failure::config(format!("{name}: {}", e.message().trim())))
+        self.table
+            .try_into()
+            .map_err(|e: toml::de::Error| Failure::config(format!("{name}: {}", e.message().trim())))
     }
 
     /// The name of the experiment.
@@ -163,7 +173,10 @@ mod tests {
         l.add_file(&"[maps]\nepochs = 20\nrate = 1".parse().unwrap(), "x.toml").unwrap();
         l.add_changes(&[Change::parse("epochs=30").unwrap(), Change::parse("toy.steps=1").unwrap()]).unwrap();
         let t: Table = l.build().unwrap();
-        assert_eq!(t.to_string().lines().collect::<Vec<_>>(), ["epochs = 30", "learner = \"sgd\"", "rate = 1.0"]);
+        assert_eq!(
+            t.to_string().lines().collect::<Vec<_>>(),
+            ["epochs = 30", "learner = \"sgd\"", "rate = 1.0"]
+        );
     }
 
     #[test]
@@ -172,7 +185,10 @@ mod tests {
         assert_eq!(set("epochs=many"), "maps.epochs: `many` is not a integer");
         assert_eq!(set("maps.epoch=1"), "--set: maps has no setting `epoch`; did you mean epochs?");
         let unknown = check_changes(&[Change::parse("epohcs=3").unwrap()], &[layers()]).unwrap_err();
-        assert_eq!((unknown.code, unknown.message.as_str()), (78, "--set: no setting `epohcs` in maps; did you mean epochs?"));
+        assert_eq!(
+            (unknown.code, unknown.message.as_str()),
+            (78, "--set: no setting `epohcs` in maps; did you mean epochs?")
+        );
         assert!(Change::parse("epochs").is_err());
     }
 }

@@ -49,8 +49,12 @@ impl Store {
         let here = format!("{}", root.display());
         if mark.exists() {
             let text = fs::read_to_string(&mark).map_err(|e| io(&mark, "read", &e))?;
-            let old: Value = serde_json::from_str(&text)
-                .map_err(|e| Failure::data(format!("{}: {e}; delete the directory or choose another --out", mark.display())))?;
+            let old: Value = serde_json::from_str(&text).map_err(|e| {
+                Failure::data(format!(
+                    "{}: {e}; delete the directory or choose another --out",
+                    mark.display()
+                ))
+            })?;
             if &old["settings"] != settings {
                 if !overwrite {
                     let what = difference(&old["settings"], settings);
@@ -60,7 +64,9 @@ impl Store {
                 }
                 for name in ["toy", "maps", "reaching"] {
                     match fs::remove_dir_all(root.join(name)) {
-                        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(root, "empty", &e)),
+                        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(io(root, "empty", &e));
+                        }
                         _ => {}
                     }
                 }
@@ -108,7 +114,11 @@ impl Store {
         let mut done = Vec::new();
         for (i, line) in text[..whole].split(|&b| b == b'\n').filter(|l| !l.is_empty()).enumerate() {
             done.push(serde_json::from_slice(line).map_err(|e| {
-                Failure::data(format!("{} line {}: {e}; delete that line to repeat its seed", path.display(), i + 1))
+                Failure::data(format!(
+                    "{} line {}: {e}; delete that line to repeat its seed",
+                    path.display(),
+                    i + 1
+                ))
             })?);
         }
         let open = || -> std::io::Result<File> {
@@ -158,7 +168,9 @@ fn difference(old: &Value, new: &Value) -> String {
                     walk(&at, a.get(key).unwrap_or(&Value::Null), b.get(key).unwrap_or(&Value::Null), out);
                 }
             }
-            (a, b) if a != b && (a.is_object() || b.is_object()) => out.push(format!("{at} present in one of them only")),
+            (a, b) if a != b && (a.is_object() || b.is_object()) => {
+                out.push(format!("{at} present in one of them only"))
+            }
             (a, b) if a != b => out.push(format!("{at} {a} → {b}")),
             _ => {}
         }

@@ -62,7 +62,8 @@ impl Name {
         if let Some(name) = Self::ALL.iter().find(|n| n.word() == text) {
             return Ok(vec![*name]);
         }
-        let words: Vec<String> = Self::ALL.iter().map(|n| n.word().to_owned()).chain(["all".to_owned()]).collect();
+        let words: Vec<String> =
+            Self::ALL.iter().map(|n| n.word().to_owned()).chain(["all".to_owned()]).collect();
         let hint = crate::settings::suggest(text, words.iter());
         Err(Failure::usage(format!("there is no experiment `{text}`{hint}")))
     }
@@ -136,16 +137,21 @@ impl Plan {
         let store = store.part(self.name().word());
         match self {
             Self::Toy(settings) => {
-                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| toy::run::seed(settings, s, go))?;
+                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
+                    toy::run::seed(settings, s, go)
+                })?;
                 done.map(|d| toy::analysis::findings(settings, &d)).transpose()
             }
             Self::Maps(settings) => {
-                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| maps::run::seed(settings, s, go))?;
+                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
+                    maps::run::seed(settings, s, go)
+                })?;
                 done.map(|d| maps::analysis::findings(settings, &d)).transpose()
             }
             Self::Reaching(settings) => {
-                let done =
-                    over_seeds(self.name(), settings.seeds, &store, session, |s, go| reaching::run::seed(settings, s, go))?;
+                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
+                    reaching::run::seed(settings, s, go)
+                })?;
                 done.map(|d| reaching::analysis::findings(settings, &d, session)).transpose()
             }
         }

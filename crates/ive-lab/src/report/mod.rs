@@ -65,9 +65,17 @@ impl Findings {
         for figure in &self.figures {
             // The drawing carries an XML declaration of its own, which has no place inside HTML.
             let svg = figure.svg.find("<svg").map_or("", |at| &figure.svg[at..]);
-            out += &format!("<figure id=\"{}\">{svg}<figcaption>{}</figcaption></figure>\n", figure.name, escape(&figure.caption));
+            out += &format!(
+                "<figure id=\"{}\">{svg}<figcaption>{}</figcaption></figure>\n",
+                figure.name,
+                escape(&figure.caption)
+            );
         }
-        out += &self.tables.iter().map(|(_, t)| format!("<div class=\"wide\">{}</div>\n", t.html())).collect::<String>();
+        out += &self
+            .tables
+            .iter()
+            .map(|(_, t)| format!("<div class=\"wide\">{}</div>\n", t.html()))
+            .collect::<String>();
         out + "</section>\n"
     }
 }
@@ -117,7 +125,8 @@ const STYLE: &str = include_str!("style.css");
 
 /// The whole report.
 pub fn html(all: &[Findings], provenance: &Value) -> String {
-    let contents: String = all.iter().map(|f| format!("<li><a href=\"#{}\">{}</a></li>", f.name, escape(&f.title))).collect();
+    let contents: String =
+        all.iter().map(|f| format!("<li><a href=\"#{}\">{}</a></li>", f.name, escape(&f.title))).collect();
     let chapters: String = all.iter().map(Findings::html).collect();
     let origin = serde_json::to_string_pretty(provenance).unwrap_or_default();
     format!(

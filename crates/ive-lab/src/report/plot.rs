@@ -50,8 +50,6 @@ pub struct Curve {
     pub spread: Vec<f64>,
     /// Line width.
     pub width: f64,
-    /// Whether the line is dashed.
-    pub dashed: bool,
 }
 
 /// One set of axes.
@@ -78,21 +76,24 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
     for curve in panel.curves.iter().filter(|c| !c.spread.is_empty()) {
         let x = curve.points.iter().map(|p| p.0);
         let edge = |sign: f64| curve.points.iter().zip(&curve.spread).map(move |(p, s)| p.1 + sign * s);
-        plots.push(Plot::Band(BandPlot::new(x, edge(-1.0), edge(1.0)).with_color(curve.colour).with_opacity(0.2)));
+        plots.push(Plot::Band(
+            BandPlot::new(x, edge(-1.0), edge(1.0)).with_color(curve.colour).with_opacity(0.2),
+        ));
     }
     for curve in &panel.curves {
-        let mut line =
-            LinePlot::new().with_data(curve.points.iter().copied()).with_color(curve.colour).with_stroke_width(curve.width);
-        if curve.dashed {
-            line = line.with_dashed();
-        }
+        let mut line = LinePlot::new()
+            .with_data(curve.points.iter().copied())
+            .with_color(curve.colour)
+            .with_stroke_width(curve.width);
         if panel.legend && !curve.label.is_empty() {
             line = line.with_legend(curve.label.as_str());
         }
         plots.push(Plot::Line(line));
     }
     if !panel.dots.is_empty() {
-        plots.push(Plot::Scatter(ScatterPlot::new().with_data(panel.dots.iter().copied()).with_color("black").with_size(4.0)));
+        plots.push(Plot::Scatter(
+            ScatterPlot::new().with_data(panel.dots.iter().copied()).with_color("black").with_size(4.0),
+        ));
     }
     let mut layout = Layout::auto_from_plots(&plots)
         .with_title(panel.title.as_str())
@@ -149,10 +150,8 @@ pub fn maps(name: &str, caption: &str, maps: &[Map], columns: usize) -> Outcome<
     let mut scene = Scene::new(w, h);
     let mut draw = |p| scene.elements.push(p);
     for (i, map) in maps.iter().enumerate() {
-        let (left, top) = (
-            GAP + (i % columns) as f64 * (width + GAP),
-            HEAD + (i / columns) as f64 * (width + HEAD + 8.0),
-        );
+        let (left, top) =
+            (GAP + (i % columns) as f64 * (width + GAP), HEAD + (i / columns) as f64 * (width + HEAD + 8.0));
         draw(text(left + width / 2.0, top - 24.0, &map.title, 14, TextAnchor::Middle, true));
         draw(text(left + width / 2.0, top - 8.0, &map.subtitle, 11, TextAnchor::Middle, false));
         let low = if map.from_zero { 0.0 } else { map.cells.iter().copied().fold(f64::INFINITY, f64::min) };
@@ -172,7 +171,14 @@ pub fn maps(name: &str, caption: &str, maps: &[Map], columns: usize) -> Outcome<
     let tall = width;
     for i in 0..steps {
         let y = top + tall * (1.0 - f64::from(i + 1) / f64::from(steps));
-        draw(rect(left, y, 14.0, tall / f64::from(steps) + 0.5, shade((f64::from(i) + 0.5) / f64::from(steps)), None));
+        draw(rect(
+            left,
+            y,
+            14.0,
+            tall / f64::from(steps) + 0.5,
+            shade((f64::from(i) + 0.5) / f64::from(steps)),
+            None,
+        ));
     }
     draw(text(left + 20.0, top + 8.0, "max", 11, TextAnchor::Start, false));
     draw(text(left + 20.0, top + tall, "min", 11, TextAnchor::Start, false));
@@ -194,12 +200,25 @@ fn rect(x: f64, y: f64, width: f64, height: f64, fill: Color, stroke: Option<Col
 }
 
 fn line(x1: f64, y1: f64, x2: f64, y2: f64) -> Primitive {
-    Primitive::Line { x1, y1, x2, y2, stroke: Color::Rgb(255, 255, 255), stroke_width: 1.5, stroke_dasharray: None }
+    Primitive::Line {
+        x1,
+        y1,
+        x2,
+        y2,
+        stroke: Color::Rgb(255, 255, 255),
+        stroke_width: 1.5,
+        stroke_dasharray: None,
+    }
 }
 
 fn finish(name: &str, caption: &str, scene: &Scene) -> Outcome<Figure> {
     let png = PngBackend::new()
         .render_scene(scene)
         .map_err(|e| Failure::internal(format!("cannot draw {name}: {e}")))?;
-    Ok(Figure { name: name.to_owned(), caption: caption.to_owned(), svg: SvgBackend::new().render_scene(scene), png })
+    Ok(Figure {
+        name: name.to_owned(),
+        caption: caption.to_owned(),
+        svg: SvgBackend::new().render_scene(scene),
+        png,
+    })
 }

@@ -16,7 +16,11 @@ pub struct Table {
 impl Table {
     /// A table with these column heads.
     pub fn new(caption: &str, head: &[&str]) -> Self {
-        Self { caption: caption.to_owned(), head: head.iter().map(|h| (*h).to_owned()).collect(), rows: Vec::new() }
+        Self {
+            caption: caption.to_owned(),
+            head: head.iter().map(|h| (*h).to_owned()).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row.
@@ -60,7 +64,10 @@ impl Table {
         };
         let body: String = self.rows.iter().map(|r| cells("td", r)).collect();
         let caption = escape(&self.caption);
-        format!("<table><caption>{caption}</caption><thead>{}</thead><tbody>{body}</tbody></table>\n", cells("th", &self.head))
+        format!(
+            "<table><caption>{caption}</caption><thead>{}</thead><tbody>{body}</tbody></table>\n",
+            cells("th", &self.head)
+        )
     }
 }
 

@@ -52,7 +52,9 @@ fn scale(settings: &Settings, seeds: usize) -> String {
         LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
         LearnerName::Sgd => format!("{} epochs of Adam at {}", settings.epochs, settings.learning_rate),
     };
-    format!("{seeds} seeds (the paper: 1) with {learner} (the paper: 10000 at 5e-5, which does not converge).")
+    format!(
+        "{seeds} seeds (the paper: 1) with {learner} (the paper: 10000 at 5e-5, which does not converge)."
+    )
 }
 
 fn column<'a>(all: &'a [&Maps], panel: usize, of: impl Fn(&super::run::PanelOfSeed) -> f64 + 'a) -> Vec<f64> {
@@ -62,7 +64,9 @@ fn column<'a>(all: &'a [&Maps], panel: usize, of: impl Fn(&super::run::PanelOfSe
 /// Rank correlation of every map with that of EVE(20), for one seed.
 fn similarity(maps: &Maps) -> Outcome<Vec<f64>> {
     let reference = &maps.panels[EVE_20].sigma;
-    let one = |p: &super::run::PanelOfSeed| spearman(&p.sigma, reference).map_err(|e| Failure::internal(e.to_string()));
+    let one = |p: &super::run::PanelOfSeed| {
+        spearman(&p.sigma, reference).map_err(|e| Failure::internal(e.to_string()))
+    };
     maps.panels.iter().map(one).collect()
 }
 
@@ -80,7 +84,10 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
             effect: mean(&detection),
             interval: range,
             verdict: Verdict::above(0.5, range),
-            note: format!("for cells {}", plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_states)))),
+            note: format!(
+                "for cells {}",
+                plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_states)))
+            ),
         });
     }
     for panel in [0, 1, 4] {
@@ -137,7 +144,8 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
         from_zero: false,
     };
     let visits: Vec<Vec<f64>> = all.iter().map(|m| m.visits.clone()).collect();
-    let mean_of = |p: usize| mean_map(&all.iter().map(|m| normalised(&m.panels[p].sigma)).collect::<Vec<_>>());
+    let mean_of =
+        |p: usize| mean_map(&all.iter().map(|m| normalised(&m.panels[p].sigma)).collect::<Vec<_>>());
     let single = |p: usize| map(&names[p], &format!("seed {seed}"), shown.panels[p].sigma.clone());
     let average = |p: usize| map(&names[p], &format!("mean of {} seeds", all.len()), mean_of(p));
 
@@ -148,7 +156,9 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
     let caption = "Figure 3. Left: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
                    twenty steps, over twenty value tables, and over twenty models. Top: one seed. Bottom: mean over seeds of the maps scaled to 0–1.";
     let grid = |name: &str, what: &str, panel: &dyn Fn(usize) -> Map| {
-        let caption = format!("Appendix grid, {what}. Rows: implicit ensembles, ensembles of values, ensembles of models.");
+        let caption = format!(
+            "Appendix grid, {what}. Rows: implicit ensembles, ensembles of values, ensembles of models."
+        );
         plot::maps(name, &caption, &(0..names.len()).map(panel).collect::<Vec<_>>(), 5)
     };
     Ok(vec![
@@ -162,7 +172,15 @@ fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
     let mut table = Table::new(
         "Detection of what the data do not show, mean ± standard error over seeds; ratio is the median with quartiles; likeness is the rank \
          correlation with the map of σ-EVE(20)",
-        &["ensemble", "members", "AUROC cells", "AUROC pairs", "ratio unseen / visited", "largest cell", "likeness"],
+        &[
+            "ensemble",
+            "members",
+            "AUROC cells",
+            "AUROC pairs",
+            "ratio unseen / visited",
+            "largest cell",
+            "likeness",
+        ],
     );
     for (panel, name) in names().into_iter().enumerate() {
         let members = match panel {
@@ -185,12 +203,18 @@ fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
 }
 
 fn sigma_table(shown: &Maps, all: &[&Maps]) -> Table {
-    let mut table = Table::new("σ of the state values in the shown seed, and visits; cells row by row", &["ensemble"]);
+    let mut table =
+        Table::new("σ of the state values in the shown seed, and visits; cells row by row", &["ensemble"]);
     table.head.extend((0..STATES).map(|s| format!("{},{}", s / 5, s % 5)));
-    let row = |name: String, cells: &[f64]| std::iter::once(name).chain(cells.iter().map(|x| format!("{x:.4}"))).collect::<Vec<_>>();
+    let row = |name: String, cells: &[f64]| {
+        std::iter::once(name).chain(cells.iter().map(|x| format!("{x:.4}"))).collect::<Vec<_>>()
+    };
     table.row(row("visits".into(), &shown.visits));
     names().into_iter().zip(&shown.panels).for_each(|(name, p)| table.row(row(name, &p.sigma)));
-    table.row(row("visits, mean".into(), &mean_map(&all.iter().map(|m| m.visits.clone()).collect::<Vec<_>>())));
+    table.row(row(
+        "visits, mean".into(),
+        &mean_map(&all.iter().map(|m| m.visits.clone()).collect::<Vec<_>>()),
+    ));
     table
 }
 
@@ -204,6 +228,7 @@ fn numbers(all: &[&Maps], likeness: &[Vec<f64>]) -> Value {
             "spearman_with_eve_20": mean(&likeness.iter().map(|l| l[panel]).collect::<Vec<_>>()),
         })
     };
-    let panels: serde_json::Map<String, Value> = names().into_iter().enumerate().map(|(i, n)| (n, of(i))).collect();
+    let panels: serde_json::Map<String, Value> =
+        names().into_iter().enumerate().map(|(i, n)| (n, of(i))).collect();
     json!({ "seeds": all.len(), "ensembles": panels })
 }

@@ -14,7 +14,6 @@ pub const EXPLICIT_SIZES: [usize; 5] = [2, 3, 4, 10, 20];
 /// All settings; the presets say where each number comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the presets document each key beside its value")]
 pub struct Settings {
     pub seeds: u64,
     pub shown_seed: u64,

@@ -23,35 +23,48 @@ const COLOURS: [&str; 4] = [colour::IVE, colour::EVE, colour::EMVE, colour::GREE
 pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) -> Outcome<Findings> {
     let curves: Vec<&Curves> = done.iter().map(|(_, c)| c).collect();
     let members = settings.members()?;
-    let uniform = [settings.wind, settings.shifted_wind].map(|w| reaching(&UNIFORM, w, settings.steps, settings.kind()));
-    let panel = |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], sign: &str, legend: bool| {
-        let mut drawn = vec![Curve {
-            label: "uniform".into(),
-            colour: colour::UNIFORM,
-            points: points(uniform),
-            spread: Vec::new(),
-            width: 1.5,
-            dashed: true,
-        }];
-        for m in (0..METHODS.len()).rev() {
-            let at = |l: usize| mean_and_error(&curves.iter().map(|c| side(c)[m][l]).collect::<Vec<_>>());
-            let (means, errors): (Vec<f64>, Vec<f64>) = (0..settings.steps).map(at).unzip();
-            let label = if m == 3 { METHODS[m].to_owned() } else { format!("{sign}σ-{}", METHODS[m]) };
-            let spread = if errors[0].is_finite() { errors } else { Vec::new() };
-            drawn.push(Curve { label, colour: COLOURS[m], points: points(&means), spread, width: 2.0, dashed: false });
-        }
-        Panel {
-            title: title.into(),
-            x: "steps l".into(),
-            y: "probability at the unseen cell".into(),
-            curves: drawn,
-            legend,
-            ..Panel::default()
-        }
-    };
+    let uniform = [settings.wind, settings.shifted_wind]
+        .map(|w| reaching(&UNIFORM, w, settings.steps, settings.kind()));
+    let panel =
+        |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], legend: bool| {
+            let mut drawn = vec![Curve {
+                label: "uniform".into(),
+                colour: colour::UNIFORM,
+                points: points(uniform),
+                spread: Vec::new(),
+                width: 1.5,
+            }];
+            for m in (0..METHODS.len()).rev() {
+                let at = |l: usize| mean_and_error(&curves.iter().map(|c| side(c)[m][l]).collect::<Vec<_>>());
+                let (means, errors): (Vec<f64>, Vec<f64>) = (0..settings.steps).map(at).unzip();
+                let label = if m == 3 { METHODS[m].to_owned() } else { format!("σ-{}", METHODS[m]) };
+                let spread = if errors[0].is_finite() { errors } else { Vec::new() };
+                drawn.push(Curve {
+                    label,
+                    colour: COLOURS[m],
+                    points: points(&means),
+                    spread,
+                    width: 2.0,
+                });
+            }
+            Panel {
+                title: title.into(),
+                x: "steps l".into(),
+                y: "probability at the unseen cell".into(),
+                curves: drawn,
+                legend,
+                ..Panel::default()
+            }
+        };
     let panels = [
-        panel(&format!("Optimism (δ = {})", settings.wind), |c| &c.optimism, &uniform[0], "±", true),
-        panel(&format!("Pessimism (δ = {})", settings.shifted_wind), |c| &c.pessimism, &uniform[1], "±", false),
+        panel(&format!("Optimism: seek σ (δ = {})", settings.wind), |c| &c.optimism, &uniform[0], true),
+        panel(
+            &format!("Pessimism: avoid σ (δ = {})", settings.shifted_wind),
+            |c| &c.pessimism,
+            &uniform[1],
+            "±",
+            false,
+        ),
     ];
     let caption = format!(
         "Figure 5. Probability of being at the cell that the data leave out, l steps after the start, when the policy seeks \
@@ -65,15 +78,26 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
     let figure = plot::lines("reaching", &caption, &panels, 2)?;
 
     let last = settings.steps - 1;
-    let end = |side: fn(&Curves) -> &Vec<Vec<f64>>, m: usize| curves.iter().map(|c| side(c)[m][last]).collect::<Vec<f64>>();
+    let end = |side: fn(&Curves) -> &Vec<Vec<f64>>, m: usize| {
+        curves.iter().map(|c| side(c)[m][last]).collect::<Vec<f64>>()
+    };
     let claims = claims(settings, &end, &uniform, last);
-    let mut tables = vec![("reaching_curves", curve_table(settings, &curves, &uniform)), ("reaching_paired", paired(&end))];
+    let mut tables = vec![
+        ("reaching_curves", curve_table(settings, &curves, &uniform)),
+        ("reaching_paired", paired(&end)),
+    ];
     if settings.sensitivity_seeds > 0 {
         tables.push(("reaching_sensitivity", sensitivity::table(settings, session)?));
     }
     let at_end = |side: fn(&Curves) -> &Vec<Vec<f64>>| {
         let of = |m| mean_and_error(&end(side, m));
-        json!(METHODS.iter().enumerate().map(|(m, name)| (*name, of(m))).collect::<std::collections::BTreeMap<_, _>>())
+        json!(
+            METHODS
+                .iter()
+                .enumerate()
+                .map(|(m, name)| (*name, of(m)))
+                .collect::<std::collections::BTreeMap<_, _>>()
+        )
     };
     Ok(Findings {
         name: "reaching",
@@ -111,55 +135,119 @@ fn points(y: &[f64]) -> Vec<(f64, f64)> {
 
 fn scale(settings: &Settings, seeds: usize) -> String {
     let learner = match settings.learner {
-        crate::experiments::tabular::LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
+        crate::experiments::tabular::LearnerName::Limit => {
+            "the limit of the learners in place of minibatches".to_owned()
+        }
         crate::experiments::tabular::LearnerName::Sgd => {
             format!("{} epochs of Adam at {}", settings.epochs, settings.learning_rate)
         }
     };
-    format!("{seeds} seeds (the paper: 100) with {learner} (the paper: 10000 at 5e-5, which does not converge).")
+    format!(
+        "{seeds} seeds (the paper: 100) with {learner} (the paper: 10000 at 5e-5, which does not converge)."
+    )
 }
 
 type Side = fn(&Curves) -> &Vec<Vec<f64>>;
 
-fn claims(settings: &Settings, end: &dyn Fn(Side, usize) -> Vec<f64>, uniform: &[Vec<f64>; 2], last: usize) -> Vec<Claim> {
+fn claims(
+    settings: &Settings,
+    end: &dyn Fn(Side, usize) -> Vec<f64>,
+    uniform: &[Vec<f64>; 2],
+    last: usize,
+) -> Vec<Claim> {
     let difference = |side: Side, other: &[f64]| -> Vec<f64> {
         end(side, 0).iter().zip(other.iter().cycle()).map(|(a, b)| a - b).collect()
     };
     let (up, down): (Side, Side) = (|c| &c.optimism, |c| &c.pessimism);
     let l = settings.steps;
-    let claim = |hypothesis, claim: &str, measure: String, d: &[f64], judge: &dyn Fn((f64, f64)) -> Verdict, note: String| {
+    let claim = |hypothesis,
+                 claim: &str,
+                 measure: String,
+                 d: &[f64],
+                 judge: &dyn Fn((f64, f64)) -> Verdict,
+                 note: String| {
         let range = interval(d, mean);
-        Claim { hypothesis, claim: claim.into(), measure, effect: mean(d), interval: range, verdict: judge(range), note }
+        Claim {
+            hypothesis,
+            claim: claim.into(),
+            measure,
+            effect: mean(d),
+            interval: range,
+            verdict: judge(range),
+            note,
+        }
     };
     let above = |i| Verdict::above(0.0, i);
-    let ahead = |d: &[f64]| format!("{:.0} % of the seeds are above", 100.0 * d.iter().filter(|x| **x > 0.0).count() as f64 / d.len() as f64);
+    let ahead = |d: &[f64]| {
+        format!(
+            "{:.0} % of the seeds are above",
+            100.0 * d.iter().filter(|x| **x > 0.0).count() as f64 / d.len() as f64
+        )
+    };
     let to_uniform = difference(up, &uniform[0][last..]);
     let to_greedy = difference(up, &end(up, 3));
     let to_eve = difference(up, &end(up, 1));
     let from_uniform: Vec<f64> = difference(down, &uniform[1][last..]).iter().map(|d| -d).collect();
     let from_greedy: Vec<f64> = difference(down, &end(down, 3)).iter().map(|d| -d).collect();
     vec![
-        claim("H4", "Seeking σ-IVE reaches the unseen cell more often than a uniform policy", format!("difference at l = {l}"),
-            &to_uniform, &above, ahead(&to_uniform)),
-        claim("H4", "Seeking σ-IVE reaches it more often than the greedy policy", format!("paired difference at l = {l}"),
-            &to_greedy, &above, ahead(&to_greedy)),
-        claim("H4", "Seeking σ-IVE is on par with seeking σ-EVE", format!("paired difference at l = {l}, margin ±{ON_PAR}"),
-            &to_eve, &|i| Verdict::within(ON_PAR, i), ahead(&to_eve)),
-        claim("H5", "Avoiding σ-IVE keeps away better than a uniform policy under stronger wind",
-            format!("uniform minus avoiding at l = {l}"), &from_uniform, &above, ahead(&from_uniform)),
-        claim("H5", "Avoiding σ-IVE keeps away better than the greedy policy under stronger wind",
-            format!("paired, greedy minus avoiding at l = {l}"), &from_greedy, &above, ahead(&from_greedy)),
+        claim(
+            "H4",
+            "Seeking σ-IVE reaches the unseen cell more often than a uniform policy",
+            format!("difference at l = {l}"),
+            &to_uniform,
+            &above,
+            ahead(&to_uniform),
+        ),
+        claim(
+            "H4",
+            "Seeking σ-IVE reaches it more often than the greedy policy",
+            format!("paired difference at l = {l}"),
+            &to_greedy,
+            &above,
+            ahead(&to_greedy),
+        ),
+        claim(
+            "H4",
+            "Seeking σ-IVE is on par with seeking σ-EVE",
+            format!("paired difference at l = {l}, margin ±{ON_PAR}"),
+            &to_eve,
+            &|i| Verdict::within(ON_PAR, i),
+            ahead(&to_eve),
+        ),
+        claim(
+            "H5",
+            "Avoiding σ-IVE keeps away better than a uniform policy under stronger wind",
+            format!("uniform minus avoiding at l = {l}"),
+            &from_uniform,
+            &above,
+            ahead(&from_uniform),
+        ),
+        claim(
+            "H5",
+            "Avoiding σ-IVE keeps away better than the greedy policy under stronger wind",
+            format!("paired, greedy minus avoiding at l = {l}"),
+            &from_greedy,
+            &above,
+            ahead(&from_greedy),
+        ),
     ]
 }
 
 fn curve_table(settings: &Settings, curves: &[&Curves], uniform: &[Vec<f64>; 2]) -> Table {
     let steps: Vec<usize> = [10, 20, 50, 100, 150].into_iter().filter(|l| *l <= settings.steps).collect();
-    let head: Vec<String> = ["".to_owned(), "policy".to_owned()].into_iter().chain(steps.iter().map(|l| format!("l = {l}"))).collect();
+    let head: Vec<String> = ["".to_owned(), "policy".to_owned()]
+        .into_iter()
+        .chain(steps.iter().map(|l| format!("l = {l}")))
+        .collect();
     let mut table = Table::new("Probability at the unseen cell, mean ± standard error over seeds", &[]);
     table.head = head;
-    for (i, (name, side)) in [("seek", (|c| &c.optimism) as Side), ("avoid", |c| &c.pessimism)].into_iter().enumerate() {
+    for (i, (name, side)) in
+        [("seek", (|c| &c.optimism) as Side), ("avoid", |c| &c.pessimism)].into_iter().enumerate()
+    {
         for (m, method) in METHODS.iter().enumerate() {
-            let cell = |l: &usize| plus_minus(mean_and_error(&curves.iter().map(|c| side(c)[m][l - 1]).collect::<Vec<_>>()));
+            let cell = |l: &usize| {
+                plus_minus(mean_and_error(&curves.iter().map(|c| side(c)[m][l - 1]).collect::<Vec<_>>()))
+            };
             table.row([name.to_owned(), (*method).to_owned()].into_iter().chain(steps.iter().map(cell)));
         }
         let exact = steps.iter().map(|l| format!("{:.3}", uniform[i][l - 1]));
@@ -169,7 +257,10 @@ fn curve_table(settings: &Settings, curves: &[&Curves], uniform: &[Vec<f64>; 2])
 }
 
 fn paired(end: &dyn Fn(Side, usize) -> Vec<f64>) -> Table {
-    let mut table = Table::new("Paired differences to IVE at the last step, mean ± standard error", &["", "IVE minus", "difference"]);
+    let mut table = Table::new(
+        "Paired differences to IVE at the last step, mean ± standard error",
+        &["", "IVE minus", "difference"],
+    );
     for (name, side) in [("seek", (|c| &c.optimism) as Side), ("avoid", |c| &c.pessimism)] {
         for m in 1..METHODS.len() {
             let d: Vec<f64> = end(side, 0).iter().zip(end(side, m)).map(|(a, b)| a - b).collect();

@@ -53,7 +53,8 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
         if session.stopped() {
             break;
         }
-        let ends: Vec<[f64; 8]> = (0..settings.seeds).into_par_iter().map(|s| ends(&settings, s)).collect::<Outcome<_>>()?;
+        let ends: Vec<[f64; 8]> =
+            (0..settings.seeds).into_par_iter().map(|s| ends(&settings, s)).collect::<Outcome<_>>()?;
         let column = |i: usize| plus_minus(mean_and_error(&ends.iter().map(|e| e[i]).collect::<Vec<_>>()));
         let cells = [0, 1, 2, 3, 4, 5, 6].map(column);
         table.row([name, settings.seeds.to_string()].into_iter().chain(cells));
@@ -65,7 +66,8 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
 
 /// The ends of the curves of one seed: optimism of the four methods, then pessimism.
 fn ends(settings: &Settings, s: u64) -> Outcome<[f64; 8]> {
-    let all = seed(settings, s, &|| true)?.ok_or_else(|| Failure::internal("a seed stopped though nobody asked"))?;
+    let all = seed(settings, s, &|| true)?
+        .ok_or_else(|| Failure::internal("a seed stopped though nobody asked"))?;
     let last = settings.steps - 1;
     let n = METHODS.len();
     Ok(std::array::from_fn(|i| if i < n { all.optimism[i][last] } else { all.pessimism[i - n][last] }))

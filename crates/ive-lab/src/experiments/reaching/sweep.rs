@@ -44,7 +44,6 @@ pub enum ReachingName {
 /// All settings; the presets say where each number comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the presets document each key beside its value")]
 pub struct Settings {
     pub seeds: u64,
     pub learner: LearnerName,

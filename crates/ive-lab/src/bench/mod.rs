@@ -1,0 +1,28 @@
+//! `ive bench`: our speed, and that of the peers in the same run.
+
+mod tabular;
+
+use clap::{Args, Subcommand};
+
+use crate::exit::Outcome;
+
+/// Arguments of `ive bench`.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Tabular work: the reaching figure, its exact limit, exact IVE(20) of small, dense and sparse tables
+    Tabular(tabular::TabularArgs),
+}
+
+/// Runs the command.
+pub fn run(args: &BenchArgs) -> Outcome {
+    match &args.what {
+        What::Tabular(args) => tabular::run(args),
+    }
+}

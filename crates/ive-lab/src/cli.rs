@@ -1,0 +1,81 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::bench;
+use crate::experiments::Preset;
+use crate::settings::Change;
+
+/// Does my agent know that it does not know? Implicit value ensembles: the signal, the experiments, the evidence.
+#[derive(Debug, Parser)]
+#[command(name = "ive", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run experiments of the paper and write a report with a verdict beside each claim
+    Reproduce(ReproduceArgs),
+    /// Measure our speed, and that of the peers in the same run
+    Bench(bench::BenchArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  ive completions bash > ~/.local/share/bash-completion/completions/ive"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Arguments of `ive reproduce`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  ive reproduce                                  all experiments, about two minutes on two cores
+  ive reproduce maps --preset smoke              one of them, in seconds
+  ive reproduce reaching --set learner=limit --seeds 2000 --out limit
+  ive reproduce --preset paper-lr                with the published learning rate, which does not converge
+  ive reproduce reaching --set reaching=first-passage --set ties=uniform
+
+Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes what
+is being computed and reports the seeds that are there; the same command goes on from them.
+
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 74 input or output, 75 interrupted, 78 settings.")]
+pub struct ReproduceArgs {
+    /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all
+    #[arg(default_value = "all")]
+    pub experiment: String,
+    /// How large the run is
+    #[arg(long, value_enum, default_value = "small")]
+    pub preset: Preset,
+    /// How many seeds, in every experiment
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
+    /// Change a setting, for all experiments that have it or for one of them; may be repeated
+    #[arg(long = "set", value_name = "[EXPERIMENT.]KEY=VALUE", value_parser = Change::parse)]
+    pub changes: Vec<Change>,
+    /// Settings file (TOML) with tables [toy], [maps], [reaching]; lies between the preset and --set
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where results go [default: ive-out/PRESET]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace results of other settings in that directory
+    #[arg(long)]
+    pub overwrite: bool,
+    /// How many threads [default: all cores]; results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Print the summaries as JSON, and no progress
+    #[arg(long)]
+    pub json: bool,
+    /// Print the resolved settings and stop
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,122 @@
+//! `ive reproduce`: from the command line to the report.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use crate::cli::ReproduceArgs;
+use crate::exit::{Failure, Outcome};
+use crate::experiments::{Name, Plan};
+use crate::progress::Session;
+use crate::report::{self, Findings};
+use crate::settings::{Layers, check_changes};
+use crate::store::Store;
+
+/// Runs the command.
+pub fn run(args: &ReproduceArgs) -> Outcome {
+    let plans = plan(args)?;
+    let settings: Map<String, Value> = plans
+        .iter()
+        .map(|p| (p.name().word().to_owned(), serde_json::to_value(p).unwrap_or_default()))
+        .collect();
+    let settings = Value::Object(settings);
+    if args.dry_run {
+        print!("{}", String::from_utf8_lossy(&crate::store::pretty(&settings)));
+        return Ok(());
+    }
+    let threads = args.threads.unwrap_or(0);
+    if args.threads == Some(0) || threads > 1024 {
+        return Err(Failure::usage(format!("--threads: {threads} is outside the range 1 to 1024")));
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|e| Failure::internal(format!("cannot start threads: {e}")))?;
+
+    let preset = args.preset.to_possible_value().map_or(String::new(), |p| p.get_name().to_owned());
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("ive-out").join(&preset));
+    let store = Store::open(&out, &settings, args.overwrite)?;
+    let session = Session::start(args.json)?;
+    let start = Instant::now();
+    let (mut all, mut origin) = (Vec::new(), Value::Null);
+    for plan in &plans {
+        if session.stopped() {
+            break;
+        }
+        let Some(findings) = plan.run(&store, &session)? else { continue };
+        origin = provenance(&preset, &settings, start);
+        findings.write(&store, &origin)?;
+        all.push(findings);
+    }
+    if !all.is_empty() {
+        store.write("report.html", report::html(&all, &origin).as_bytes())?;
+        show(args, &all, &store, &origin, start);
+    }
+    if session.stopped() {
+        return Err(Failure::interrupted(format!(
+            "interrupted; finished seeds are kept in {}, the same command goes on from them",
+            out.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Checked settings of all experiments that take part.
+fn plan(args: &ReproduceArgs) -> Outcome<Vec<Plan>> {
+    let names = Name::parse(&args.experiment)?;
+    let mut layers: Vec<Layers> = names.iter().map(|n| n.layers(args.preset)).collect::<Outcome<_>>()?;
+    if let Some(path) = &args.config {
+        let shown = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
+        let file: toml::Table = text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))?;
+        if let Some(key) = file.keys().find(|k| !Name::ALL.iter().any(|n| n.word() == *k)) {
+            let known: Vec<String> = Name::ALL.iter().map(|n| n.word().to_owned()).collect();
+            let hint = crate::settings::suggest(key, known.iter());
+            return Err(Failure::config(format!("{shown}: there is no experiment `{key}`{hint}")));
+        }
+        layers.iter_mut().try_for_each(|l| l.add_file(&file, &shown))?;
+    }
+    check_changes(&args.changes, &layers)?;
+    names.into_iter().zip(layers).map(|(n, l)| Plan::new(n, l, &args.changes, args.seeds)).collect()
+}
+
+fn provenance(preset: &str, settings: &Value, start: Instant) -> Value {
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    json!({
+        "command": format!("ive {}", command.join(" ")),
+        "preset": preset,
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": option_env!("IVE_COMMIT").unwrap_or("unknown"),
+        "machine": { "os": std::env::consts::OS, "arch": std::env::consts::ARCH,
+            "threads": rayon::current_num_threads(), "cpu": cpu_name() },
+        "wall_seconds": (start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+        "settings": settings,
+    })
+}
+
+/// The model of the CPU, where the system tells.
+pub fn cpu_name() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|l| l.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn show(args: &ReproduceArgs, all: &[Findings], store: &Store, origin: &Value, start: Instant) {
+    if args.json {
+        let summaries: Vec<Value> = all.iter().map(|f| f.summary(origin)).collect();
+        print!("{}", String::from_utf8_lossy(&crate::store::pretty(&json!(summaries))));
+        return;
+    }
+    println!("\n{}", report::verdicts(all).text());
+    for findings in all {
+        println!("{}: {}", findings.name, findings.scale);
+    }
+    println!(
+        "\nreport: {}  ({:.0} s)",
+        store.root().join("report.html").display(),
+        start.elapsed().as_secs_f64()
+    );
+}

@@ -1,3 +1,11 @@
 //! WORLDS in which to study implicit value ensembles.
+mod environment;
+pub mod minatar;
 mod nearest;
+pub mod registry;
+mod state;
+
+pub use environment::{Environment, Spec, StepError, StepKind, TimeStep};
 pub use nearest::nearest;
+pub use registry::OptionError;
+pub use state::{StateError, fnv1a};

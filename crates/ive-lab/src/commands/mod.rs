@@ -1,0 +1,2 @@
+//! The verbs of the command line.
+pub mod env;

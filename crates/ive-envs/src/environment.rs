@@ -160,6 +160,12 @@ pub trait Environment {
         observation: &mut [Self::Element],
     ) -> Result<TimeStep<()>, StepError>;
 
+    /// Writes what the world shows now, for instance after [`restore`](Self::restore).
+    ///
+    /// # Errors
+    /// If the buffer has the wrong length.
+    fn observe_into(&self, observation: &mut [Self::Element]) -> Result<(), StepError>;
+
     /// Starts the generator anew. The episode under way goes on; [`reset`](Self::reset) begins a fresh one.
     fn reseed(&mut self, seed: u64);
 
@@ -206,6 +212,9 @@ impl<E: Environment + ?Sized> Environment for Box<E> {
         observation: &mut [E::Element],
     ) -> Result<TimeStep<()>, StepError> {
         (**self).step_into(action, observation)
+    }
+    fn observe_into(&self, observation: &mut [E::Element]) -> Result<(), StepError> {
+        (**self).observe_into(observation)
     }
     fn reseed(&mut self, seed: u64) {
         (**self).reseed(seed);

@@ -138,7 +138,7 @@ impl<'a> Archive<'a> {
         let mut raw = (*value).into().to_le_bytes();
         self.raw(&mut raw)?;
         let read = i32::from_le_bytes(raw);
-        if !range.contains(&read) {
+        if matches!(self, Self::Loading(_)) && !range.contains(&read) {
             return Err(StateError::Corrupt { what: "a number is out of range" });
         }
         *value = T::try_from(read).map_err(|_| StateError::Corrupt { what: "a number is out of range" })?;
@@ -170,6 +170,14 @@ impl<'a> Archive<'a> {
             Ok(())
         } else {
             Err(StateError::Corrupt { what: "a cell lies outside the board" })
+        }
+    }
+
+    /// All that is left, of whatever form.
+    pub(crate) fn rest(&mut self, value: &mut Vec<u8>) {
+        match self {
+            Self::Saving(bytes) => bytes.extend_from_slice(value),
+            Self::Loading(bytes) => *value = std::mem::take(bytes).to_vec(),
         }
     }
 

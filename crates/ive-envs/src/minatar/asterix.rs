@@ -114,7 +114,7 @@ impl super::world::Rulebook for Asterix {
         archive.int(&mut self.move_period, 1..=MOVE_PERIOD)?;
         archive.int(&mut self.move_timer, 0..=MOVE_PERIOD)?;
         archive.int(&mut self.ramp_timer, -1..=RAMP_INTERVAL)?;
-        archive.int(&mut self.ramp_index, 0..=i32::MAX)
+        archive.int(&mut self.ramp_index, 0..=100)
     }
 }
 

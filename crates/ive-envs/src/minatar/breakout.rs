@@ -76,7 +76,7 @@ impl Breakout {
         let mut turn = Turn::default();
         let (old_x, old_y) = (self.x, self.y);
         self.trail = (old_x, old_y);
-        let (mut x, mut y) = (old_x + self.dx, old_y + self.dy);
+        let (mut x, mut y) = (old_x + self.dx, (old_y + self.dy).min(BOTTOM));
         if !(0..SIZE).contains(&x) {
             x = x.clamp(0, SIZE - 1);
             self.dx = -self.dx;

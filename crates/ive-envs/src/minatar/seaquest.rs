@@ -165,14 +165,14 @@ impl super::world::Rulebook for Seaquest {
         archive.int(&mut self.y, 0..=8)?;
         archive.flag(&mut self.rightward)?;
         archive.int(&mut self.oxygen, -2..=FULL_OXYGEN)?;
-        archive.int(&mut self.crew, i32::MIN..=FULL_CREW)?;
+        archive.int(&mut self.crew, i32::MIN / 2..=FULL_CREW)?;
         archive.flag(&mut self.at_surface)?;
         archive.int(&mut self.cooldown, 0..=SHOT_COOLDOWN)?;
         archive.int(&mut self.enemy_timer, 0..=ENEMY_SPAWN_PERIOD)?;
         archive.int(&mut self.enemy_period, 1..=ENEMY_SPAWN_PERIOD)?;
         archive.int(&mut self.diver_timer, 0..=DIVER_SPAWN_PERIOD)?;
         archive.int(&mut self.move_period, FASTEST_MOVE_PERIOD..=MOVE_PERIOD)?;
-        archive.int(&mut self.ramp_index, 0..=i32::MAX)?;
+        archive.int(&mut self.ramp_index, 0..=100)?;
         let lists =
             [&mut self.bullets, &mut self.divers, &mut self.subs, &mut self.enemy_bullets, &mut self.fish];
         for list in lists {
@@ -379,7 +379,7 @@ impl Seaquest {
         let mut reward = 0;
         self.at_surface = true;
         if self.crew == FULL_CREW {
-            reward = i32::from(self.oxygen_cells());
+            reward = self.oxygen_tenths();
             self.crew = 0;
         }
         self.oxygen = FULL_OXYGEN;
@@ -396,10 +396,17 @@ impl Seaquest {
         reward
     }
 
-    /// The cells of the oxygen gauge. Below zero the old version showed a gauge that lacked one cell.
+    /// Oxygen left, in tenths of a full tank, rounded down.
+    fn oxygen_tenths(&self) -> i32 {
+        (self.oxygen * 10).div_euclid(FULL_OXYGEN)
+    }
+
+    /// The cells of the oxygen gauge. Below zero the old game counted them from the wrong end.
     fn oxygen_cells(&self) -> i8 {
-        let cells = (self.oxygen * 10).div_euclid(FULL_OXYGEN) as i8;
-        if cells < 0 { SIZE + cells } else { cells }
+        match self.oxygen_tenths() {
+            tenths if tenths < 0 && self.rules.oxygen_flash => SIZE - 1,
+            tenths => tenths.max(0) as i8,
+        }
     }
 }
 

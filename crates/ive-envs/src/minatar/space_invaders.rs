@@ -110,6 +110,9 @@ impl super::world::Rulebook for SpaceInvaders {
         archive.int(&mut self.cannon, 0..=9)?;
         archive.int(&mut self.cooldown, 0..=SHOT_COOLDOWN)?;
         archive.cells(&mut self.aliens, BOARD)?;
+        if self.aliens == 0 {
+            return Err(StateError::Corrupt { what: "there are no aliens" });
+        }
         archive.flag(&mut self.leftward)?;
         archive.int(&mut self.move_interval, FASTEST_INTERVAL..=MOVE_INTERVAL)?;
         archive.int(&mut self.move_timer, 0..=MOVE_INTERVAL)?;

@@ -115,6 +115,12 @@ impl<G: Rulebook, R: Random> Environment for World<G, R> {
         Ok(TimeStep::new(kind, f64::from(turn.reward)))
     }
 
+    fn observe_into(&self, observation: &mut [u8]) -> Result<(), StepError> {
+        same_length("observation", CELLS * G::CHANNELS.len(), observation.len())?;
+        self.show(observation);
+        Ok(())
+    }
+
     fn reseed(&mut self, seed: u64) {
         self.random = R::from_seed(seed);
     }
@@ -122,7 +128,7 @@ impl<G: Rulebook, R: Random> Environment for World<G, R> {
     fn save(&self) -> Vec<u8> {
         let mut archive = Archive::saving(&self.identity);
         let saved = self.clone().archive(&mut archive).and_then(|()| archive.finish());
-        saved.expect("every reachable state lies in the ranges of its fields")
+        saved.expect("writing to memory does not fail")
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {

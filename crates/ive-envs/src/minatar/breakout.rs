@@ -12,6 +12,18 @@ use crate::state::{Archive, StateError};
 const WALL: u128 = ((1 << 30) - 1) << 10;
 const BOTTOM: i8 = SIZE - 1;
 
+/// The entries of four neighbouring cells for each of the sixteen ways in which bricks can fill them: writing a whole
+/// wall entry by entry would be half of the time of a step.
+const FOUR_BRICKS: [[u8; 16]; 16] = {
+    let mut table = [[0; 16]; 16];
+    let mut i = 0;
+    while i < 64 {
+        table[i / 4][i % 4 * 4 + 3] = (i / 4 >> (i % 4) & 1) as u8;
+        i += 1;
+    }
+    table
+};
+
 /// The state of a game of Breakout.
 #[derive(Clone, Debug)]
 pub(crate) struct Breakout {
@@ -49,10 +61,10 @@ impl super::world::Rulebook for Breakout {
         put::<4>(out, self.paddle, BOTTOM, 0);
         put::<4>(out, self.x, self.y, 1);
         put::<4>(out, self.trail.0, self.trail.1, 2);
-        let mut bricks = (self.bricks >> 10) as u32;
-        while bricks != 0 {
-            out[(10 + bricks.trailing_zeros() as usize) * 4 + 3] = 1;
-            bricks &= bricks - 1;
+        let bricks = (self.bricks >> 10) as usize;
+        for (i, cells) in out[40..160].chunks_mut(16).enumerate() {
+            let four = &FOUR_BRICKS[(bricks >> (4 * i)) & 15];
+            cells.iter_mut().zip(four).for_each(|(entry, brick)| *entry |= brick);
         }
     }
 

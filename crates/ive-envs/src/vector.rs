@@ -160,9 +160,9 @@ mod tests {
         let mut batch = VectorEnvironment::new((0..5).map(make).collect()).unwrap();
         let mut singles: Vec<_> = (0..5).map(make).collect();
         batch.reset().unwrap();
-        singles.iter_mut().for_each(|world| {
+        for world in &mut singles {
             world.reset();
-        });
+        }
         let (mut rng, mut ends) = (Rng::from_seed(3), 0);
         for _ in 0..200 {
             let actions: Vec<usize> = (0..5).map(|_| rng.below(6)).collect();
@@ -189,9 +189,9 @@ mod tests {
         let make = |seed| registry::make("minatar:seaquest", &[], seed).unwrap();
         let mut batch = VectorEnvironment::new((0..3).map(make).collect()).unwrap();
         batch.reset().unwrap();
-        (0..77).for_each(|t| {
+        for t in 0..77 {
             batch.step(&[t % 6, 4, 5]).unwrap();
-        });
+        }
         let mut other = VectorEnvironment::new((9..12).map(make).collect()).unwrap();
         other.restore(&batch.save()).unwrap();
         assert_eq!(other.batch().observations, batch.batch().observations);

@@ -1,6 +1,8 @@
 //! Our games replay recorded runs of the original. `minatar_parity.py` in this folder recorded them, and compares at any
 //! length with an installed original.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use ive_envs::{Environment, StepKind, fnv1a, registry};
 use serde_json::Value;
 

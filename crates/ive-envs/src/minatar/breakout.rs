@@ -18,7 +18,7 @@ const FOUR_BRICKS: [[u8; 16]; 16] = {
     let mut table = [[0; 16]; 16];
     let mut i = 0;
     while i < 64 {
-        table[i / 4][i % 4 * 4 + 3] = (i / 4 >> (i % 4) & 1) as u8;
+        table[i / 4][i % 4 * 4 + 3] = (((i / 4) >> (i % 4)) & 1) as u8;
         i += 1;
     }
     table

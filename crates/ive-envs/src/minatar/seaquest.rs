@@ -9,9 +9,12 @@
 //! removed is the *first entry equal to it*: that decides what happens when two equal things share a cell, so it is
 //! part of the rules here.
 
+mod thing;
+
 use super::board::{Action, Rules, SIZE, Turn, put};
 use super::random::Random;
 use crate::state::{Archive, StateError};
+use thing::{BLANK, Thing, advance_enemy, newcomer, newest_first, remove_at, remove_first};
 
 const ENEMY_SPAWN_PERIOD: i32 = 20;
 const DIVER_SPAWN_PERIOD: i32 = 30;
@@ -22,19 +25,6 @@ const SHOT_COOLDOWN: i32 = 5;
 const ENEMY_SHOT_INTERVAL: i32 = 10;
 const FULL_OXYGEN: i32 = 200;
 const FULL_CREW: i32 = 6;
-
-/// Anything that swims or flies sideways. Timers that a kind does not use stay 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Thing {
-    x: i8,
-    y: i8,
-    rightward: bool,
-    move_timer: i8,
-    shot_timer: i8,
-}
-
-/// A thing in the top left corner, to be filled in by a saved state.
-const BLANK: Thing = Thing { x: 0, y: 0, rightward: false, move_timer: 0, shot_timer: 0 };
 
 /// The state of a game of Seaquest.
 #[derive(Clone, Debug)]
@@ -186,55 +176,6 @@ impl super::world::Rulebook for Seaquest {
         }
         Ok(())
     }
-}
-
-impl Thing {
-    fn is_at(&self, x: i8, y: i8) -> bool {
-        self.x == x && self.y == y
-    }
-
-    /// One cell further; false when that is off the board.
-    fn advance(&mut self) -> bool {
-        self.x += if self.rightward { 1 } else { -1 };
-        (0..SIZE).contains(&self.x)
-    }
-}
-
-/// A thing at the edge of the board that it comes from.
-fn newcomer(rightward: bool, y: i8, move_timer: i32, shot_timer: i32) -> Thing {
-    let x = if rightward { 0 } else { SIZE - 1 };
-    Thing { x, y, rightward, move_timer: move_timer as i8, shot_timer: shot_timer as i8 }
-}
-
-/// Removes the first thing of the list that equals this one.
-fn remove_first(list: &mut Vec<Thing>, thing: Thing) {
-    if let Some(i) = list.iter().position(|other| *other == thing) {
-        list.remove(i);
-    }
-}
-
-/// Removes the first thing of the list that is in this cell; false when there is none.
-fn remove_at(list: &mut Vec<Thing>, x: i8, y: i8) -> bool {
-    match list.iter().position(|thing| thing.is_at(x, y)) {
-        Some(i) => {
-            list.remove(i);
-            true
-        }
-        None => false,
-    }
-}
-
-/// Visits the places of a list from the last to the first. The list may shrink on the way; a place that is no longer
-/// there ends the walk.
-macro_rules! newest_first {
-    ($list:expr, |$i:ident| $body:block) => {
-        let mut place = $list.len();
-        while place > 0 && place <= $list.len() {
-            place -= 1;
-            let $i = place;
-            $body
-        }
-    };
 }
 
 impl Seaquest {
@@ -408,38 +349,4 @@ impl Seaquest {
             tenths => tenths.max(0) as i8,
         }
     }
-}
-
-/// Moves the enemy at place `i` when its time has come, with what it meets before and after. `enemy` becomes the moved
-/// enemy; the result is the place from which an enemy was removed, if any.
-fn advance_enemy(
-    list: &mut Vec<Thing>,
-    bullets: &mut Vec<Thing>,
-    i: usize,
-    enemy: &mut Thing,
-    (x, y, move_period): (i8, i8, i32),
-    turn: &mut Turn,
-) -> Option<usize> {
-    turn.terminal |= enemy.is_at(x, y);
-    let mut gone = false;
-    if enemy.move_timer == 0 {
-        enemy.move_timer = move_period as i8;
-        if !enemy.advance() {
-            gone = true;
-        } else if enemy.is_at(x, y) {
-            turn.terminal = true;
-        } else if remove_at(bullets, enemy.x, enemy.y) {
-            turn.reward += 1;
-            gone = true;
-        }
-    } else {
-        enemy.move_timer -= 1;
-    }
-    list[i] = *enemy;
-    if !gone {
-        return None;
-    }
-    let at = list.iter().position(|other| other == enemy)?;
-    list.remove(at);
-    Some(at)
 }

@@ -140,7 +140,7 @@ fn shooter(aliens: u128, cannon: i8) -> u128 {
             if (0..SIZE).contains(&x) {
                 let column = aliens & (COLUMN << x);
                 if column != 0 {
-                    return 1 << (127 - column.leading_zeros());
+                    return 1 << column.ilog2();
                 }
             }
         }

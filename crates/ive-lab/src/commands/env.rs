@@ -96,7 +96,9 @@ pub fn run(args: &EnvArgs) -> Outcome {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = match &args.command {
         EnvCommand::List { json } => list(&mut out, *json),
-        EnvCommand::Show { name, json } => show(&mut out, &registry::find(name).map_err(refused)?, *json),
+        EnvCommand::Show { name, json } => {
+            show(&mut out, &registry::find(name).map_err(|error| refused(&error))?, *json)
+        }
         EnvCommand::Trace(args) => {
             let mut world = args.world.make()?;
             let actions = args.actions(world.spec().actions.len())?;
@@ -111,7 +113,8 @@ pub fn run(args: &EnvArgs) -> Outcome {
     }
 }
 
-fn refused(error: OptionError) -> Failure {
+/// The world or option that does not exist, told to the user.
+fn refused(error: &OptionError) -> Failure {
     Failure::usage(error.to_string())
 }
 
@@ -128,7 +131,7 @@ impl WorldArgs {
         options.extend(self.no_ramping.then_some(("ramping", "off")));
         options
             .extend(self.rng.map(|rng| ("rng", if matches!(rng, RngName::Numpy) { "numpy" } else { "ive" })));
-        registry::make(&self.name, &options, self.seed).map_err(refused)
+        registry::make(&self.name, &options, self.seed).map_err(|error| refused(&error))
     }
 }
 

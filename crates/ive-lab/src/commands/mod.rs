@@ -1,2 +1,0 @@
-//! The verbs of the command line.
-pub mod env;

@@ -14,7 +14,7 @@ mod thing;
 use super::board::{Action, Rules, SIZE, Turn, put};
 use super::random::Random;
 use crate::state::{Archive, StateError};
-use thing::{BLANK, Thing, advance_enemy, newcomer, newest_first, remove_at, remove_first};
+use thing::{BLANK, Thing, advance_enemy, newcomer, previous, remove_at, remove_first};
 
 const ENEMY_SPAWN_PERIOD: i32 = 20;
 const DIVER_SPAWN_PERIOD: i32 = 30;
@@ -216,7 +216,9 @@ impl Seaquest {
     }
 
     fn move_bullets(&mut self, turn: &mut Turn) {
-        newest_first!(self.bullets, |i| {
+        let mut place = self.bullets.len();
+        while let Some(i) = previous(place, self.bullets.len()) {
+            place = i;
             let on_board = self.bullets[i].advance();
             let bullet = self.bullets[i];
             if !on_board {
@@ -227,11 +229,13 @@ impl Seaquest {
                 turn.reward += 1;
                 remove_first(&mut self.bullets, bullet);
             }
-        });
+        }
     }
 
     fn move_divers(&mut self) {
-        newest_first!(self.divers, |i| {
+        let mut place = self.divers.len();
+        while let Some(i) = previous(place, self.divers.len()) {
+            place = i;
             let diver = &mut self.divers[i];
             let mut gone = diver.is_at(self.x, self.y) && self.crew < FULL_CREW;
             let mut aboard = gone;
@@ -248,21 +252,17 @@ impl Seaquest {
             if gone {
                 remove_first(&mut self.divers, diver);
             }
-        });
+        }
     }
 
     /// Moves the enemy submarines and lets them shoot; one that was removed a moment ago still does.
     fn move_subs(&mut self, turn: &mut Turn) {
-        newest_first!(self.subs, |i| {
-            let mut sub = self.subs[i];
-            let removed = advance_enemy(
-                &mut self.subs,
-                &mut self.bullets,
-                i,
-                &mut sub,
-                (self.x, self.y, self.move_period),
-                turn,
-            );
+        let mut place = self.subs.len();
+        while let Some(i) = previous(place, self.subs.len()) {
+            place = i;
+            let player = (self.x, self.y);
+            let (mut sub, removed) =
+                advance_enemy(&mut self.subs, i, &mut self.bullets, player, self.move_period, turn);
             if sub.shot_timer == 0 {
                 sub.shot_timer = ENEMY_SHOT_INTERVAL as i8;
                 self.enemy_bullets.push(Thing { move_timer: 0, shot_timer: 0, ..sub });
@@ -275,11 +275,13 @@ impl Seaquest {
                 Some(at) if at < i => self.subs[i - 1] = sub,
                 Some(_) => {}
             }
-        });
+        }
     }
 
     fn move_enemy_bullets(&mut self, turn: &mut Turn) {
-        newest_first!(self.enemy_bullets, |i| {
+        let mut place = self.enemy_bullets.len();
+        while let Some(i) = previous(place, self.enemy_bullets.len()) {
+            place = i;
             turn.terminal |= self.enemy_bullets[i].is_at(self.x, self.y);
             let on_board = self.enemy_bullets[i].advance();
             let bullet = self.enemy_bullets[i];
@@ -288,15 +290,15 @@ impl Seaquest {
             } else {
                 remove_first(&mut self.enemy_bullets, bullet);
             }
-        });
+        }
     }
 
     fn move_fish(&mut self, turn: &mut Turn) {
-        newest_first!(self.fish, |i| {
-            let mut fish = self.fish[i];
-            let player = (self.x, self.y, self.move_period);
-            advance_enemy(&mut self.fish, &mut self.bullets, i, &mut fish, player, turn);
-        });
+        let mut place = self.fish.len();
+        while let Some(i) = previous(place, self.fish.len()) {
+            place = i;
+            advance_enemy(&mut self.fish, i, &mut self.bullets, (self.x, self.y), self.move_period, turn);
+        }
     }
 
     /// Oxygen below the surface; above it, the crew goes ashore.

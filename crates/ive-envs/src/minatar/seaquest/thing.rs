@@ -33,49 +33,36 @@ pub(super) fn newcomer(rightward: bool, y: i8, move_timer: i32, shot_timer: i32)
     Thing { x, y, rightward, move_timer: move_timer as i8, shot_timer: shot_timer as i8 }
 }
 
-/// Removes the first thing of the list that equals this one.
-pub(super) fn remove_first(list: &mut Vec<Thing>, thing: Thing) {
-    if let Some(i) = list.iter().position(|other| *other == thing) {
-        list.remove(i);
-    }
+/// Removes the first thing of the list that equals this one, and says where it was.
+pub(super) fn remove_first(list: &mut Vec<Thing>, thing: Thing) -> Option<usize> {
+    let place = list.iter().position(|other| *other == thing)?;
+    list.remove(place);
+    Some(place)
 }
 
 /// Removes the first thing of the list that is in this cell; false when there is none.
 pub(super) fn remove_at(list: &mut Vec<Thing>, x: i8, y: i8) -> bool {
-    match list.iter().position(|thing| thing.is_at(x, y)) {
-        Some(i) => {
-            list.remove(i);
-            true
-        }
-        None => false,
-    }
+    let place = list.iter().position(|thing| thing.is_at(x, y));
+    place.map(|i| list.remove(i)).is_some()
 }
 
-/// Visits the places of a list from the last to the first. The list may shrink on the way; a place that is no longer
-/// there ends the walk.
-macro_rules! newest_first {
-    ($list:expr, |$i:ident| $body:block) => {
-        let mut place = $list.len();
-        while place > 0 && place <= $list.len() {
-            place -= 1;
-            let $i = place;
-            $body
-        }
-    };
+/// The next place on a walk from the end of a list to its start. The list may have become shorter; a place that is no
+/// longer there ends the walk.
+pub(super) fn previous(place: usize, length: usize) -> Option<usize> {
+    place.checked_sub(1).filter(|&i| i < length)
 }
 
-pub(super) use newest_first;
-
-/// Moves the enemy at place `i` when its time has come, with what it meets before and after. `enemy` becomes the moved
-/// enemy; the result is the place from which an enemy was removed, if any.
+/// Moves the enemy at place `i` when its time has come, with what it meets before and after. Returns the enemy as it is
+/// now, and the place from which it, or an equal one, was removed.
 pub(super) fn advance_enemy(
-    list: &mut Vec<Thing>,
-    bullets: &mut Vec<Thing>,
+    enemies: &mut Vec<Thing>,
     i: usize,
-    enemy: &mut Thing,
-    (x, y, move_period): (i8, i8, i32),
+    bullets: &mut Vec<Thing>,
+    (x, y): (i8, i8),
+    move_period: i32,
     turn: &mut Turn,
-) -> Option<usize> {
+) -> (Thing, Option<usize>) {
+    let enemy = &mut enemies[i];
     turn.terminal |= enemy.is_at(x, y);
     let mut gone = false;
     if enemy.move_timer == 0 {
@@ -91,11 +78,6 @@ pub(super) fn advance_enemy(
     } else {
         enemy.move_timer -= 1;
     }
-    list[i] = *enemy;
-    if !gone {
-        return None;
-    }
-    let at = list.iter().position(|other| other == enemy)?;
-    list.remove(at);
-    Some(at)
+    let enemy = *enemy;
+    (enemy, if gone { remove_first(enemies, enemy) } else { None })
 }

@@ -7,14 +7,14 @@
 //!
 //! Each kind of thing is a list in order of birth. Lists are walked from the newest to the oldest, and what is to be
 //! removed is the *first entry equal to it*: that decides what happens when two equal things share a cell, so it is
-//! part of the rules here.
+//! part of the rules here. A visit removes one entry of the list at most, so the places still to be visited exist.
 
 mod thing;
 
 use super::board::{Action, Rules, SIZE, Turn, put};
 use super::random::Random;
 use crate::state::{Archive, StateError};
-use thing::{BLANK, Thing, advance_enemy, newcomer, previous, remove_at, remove_first};
+use thing::{BLANK, Thing, advance_enemy, newcomer, remove_at, remove_first};
 
 const ENEMY_SPAWN_PERIOD: i32 = 20;
 const DIVER_SPAWN_PERIOD: i32 = 30;
@@ -216,9 +216,7 @@ impl Seaquest {
     }
 
     fn move_bullets(&mut self, turn: &mut Turn) {
-        let mut place = self.bullets.len();
-        while let Some(i) = previous(place, self.bullets.len()) {
-            place = i;
+        for i in (0..self.bullets.len()).rev() {
             let on_board = self.bullets[i].advance();
             let bullet = self.bullets[i];
             if !on_board {
@@ -233,9 +231,7 @@ impl Seaquest {
     }
 
     fn move_divers(&mut self) {
-        let mut place = self.divers.len();
-        while let Some(i) = previous(place, self.divers.len()) {
-            place = i;
+        for i in (0..self.divers.len()).rev() {
             let diver = &mut self.divers[i];
             let mut gone = diver.is_at(self.x, self.y) && self.crew < FULL_CREW;
             let mut aboard = gone;
@@ -257,9 +253,7 @@ impl Seaquest {
 
     /// Moves the enemy submarines and lets them shoot; one that was removed a moment ago still does.
     fn move_subs(&mut self, turn: &mut Turn) {
-        let mut place = self.subs.len();
-        while let Some(i) = previous(place, self.subs.len()) {
-            place = i;
+        for i in (0..self.subs.len()).rev() {
             let player = (self.x, self.y);
             let (mut sub, removed) =
                 advance_enemy(&mut self.subs, i, &mut self.bullets, player, self.move_period, turn);
@@ -279,9 +273,7 @@ impl Seaquest {
     }
 
     fn move_enemy_bullets(&mut self, turn: &mut Turn) {
-        let mut place = self.enemy_bullets.len();
-        while let Some(i) = previous(place, self.enemy_bullets.len()) {
-            place = i;
+        for i in (0..self.enemy_bullets.len()).rev() {
             turn.terminal |= self.enemy_bullets[i].is_at(self.x, self.y);
             let on_board = self.enemy_bullets[i].advance();
             let bullet = self.enemy_bullets[i];
@@ -294,9 +286,7 @@ impl Seaquest {
     }
 
     fn move_fish(&mut self, turn: &mut Turn) {
-        let mut place = self.fish.len();
-        while let Some(i) = previous(place, self.fish.len()) {
-            place = i;
+        for i in (0..self.fish.len()).rev() {
             advance_enemy(&mut self.fish, i, &mut self.bullets, (self.x, self.y), self.move_period, turn);
         }
     }

@@ -46,12 +46,6 @@ pub(super) fn remove_at(list: &mut Vec<Thing>, x: i8, y: i8) -> bool {
     place.map(|i| list.remove(i)).is_some()
 }
 
-/// The next place on a walk from the end of a list to its start. The list may have become shorter; a place that is no
-/// longer there ends the walk.
-pub(super) fn previous(place: usize, length: usize) -> Option<usize> {
-    place.checked_sub(1).filter(|&i| i < length)
-}
-
 /// Moves the enemy at place `i` when its time has come, with what it meets before and after. Returns the enemy as it is
 /// now, and the place from which it, or an equal one, was removed.
 pub(super) fn advance_enemy(

@@ -166,9 +166,6 @@ pub trait Environment {
     /// If the buffer has the wrong length.
     fn observe_into(&self, observation: &mut [Self::Element]) -> Result<(), StepError>;
 
-    /// Starts the generator anew. The episode under way goes on; [`reset`](Self::reset) begins a fresh one.
-    fn reseed(&mut self, seed: u64);
-
     /// The complete state: two worlds with equal states have equal futures.
     fn save(&self) -> Vec<u8>;
 
@@ -215,9 +212,6 @@ impl<E: Environment + ?Sized> Environment for Box<E> {
     }
     fn observe_into(&self, observation: &mut [E::Element]) -> Result<(), StepError> {
         (**self).observe_into(observation)
-    }
-    fn reseed(&mut self, seed: u64) {
-        (**self).reseed(seed);
     }
     fn save(&self) -> Vec<u8> {
         (**self).save()

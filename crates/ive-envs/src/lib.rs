@@ -1,4 +1,9 @@
 //! WORLDS in which to study implicit value ensembles.
+//!
+//! - [`Environment`]: the contract of a world; [`VectorEnvironment`] steps many at once, [`TimeLimit`] wraps one.
+//! - [`registry`]: worlds by name and `key=value` options.
+//! - [`minatar`]: five small Atari-like games, step by step equal to the original.
+
 mod environment;
 pub mod minatar;
 mod nearest;

@@ -66,10 +66,6 @@ impl<E: Environment> Environment for TimeLimit<E> {
         self.inner.observe_into(observation)
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.inner.reseed(seed);
-    }
-
     fn save(&self) -> Vec<u8> {
         let mut archive = Archive::saving(&self.identity());
         let written = archive.word(&mut u64::from(self.elapsed));

@@ -121,10 +121,6 @@ impl<G: Rulebook, R: Random> Environment for World<G, R> {
         Ok(())
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.random = R::from_seed(seed);
-    }
-
     fn save(&self) -> Vec<u8> {
         let mut archive = Archive::saving(&self.identity);
         let saved = self.clone().archive(&mut archive).and_then(|()| archive.finish());

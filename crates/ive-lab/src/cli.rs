@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
+use crate::commands::{env, play};
 use crate::experiments::Preset;
 use crate::settings::Change;
 
@@ -22,6 +23,10 @@ pub struct Cli {
 pub enum Command {
     /// Run experiments of the paper and write a report with a verdict beside each claim
     Reproduce(ReproduceArgs),
+    /// List and describe worlds, and print what happens in them step by step
+    Env(env::EnvArgs),
+    /// Play a world in the terminal, or let a policy play and keep pictures
+    Play(play::PlayArgs),
     /// Measure our speed, and that of the peers in the same run
     Bench(bench::BenchArgs),
     /// Print a completion script for a shell

@@ -3,11 +3,11 @@
 mod bench;
 mod claim;
 mod cli;
+mod commands;
 mod exit;
 mod experiments;
 mod progress;
 mod report;
-mod reproduce;
 mod settings;
 mod store;
 
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use cli::{Cli, Command};
+use commands::{env, play, reproduce};
 use exit::Failure;
 
 fn main() -> ExitCode {
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
     };
     let outcome = match &cli.command {
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Env(args) => env::run(args),
+        Command::Play(args) => play::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "ive", &mut std::io::stdout());

@@ -1,5 +1,6 @@
 //! `ive bench`: our speed, and that of the peers in the same run.
 
+mod envs;
 mod tabular;
 
 use clap::{Args, Subcommand};
@@ -16,6 +17,8 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Worlds: steps per CPU-second, beside the Python originals
+    Envs(envs::EnvsArgs),
     /// Tabular work: the reaching figure, its exact limit, exact IVE(20) of small, dense and sparse tables
     Tabular(tabular::TabularArgs),
 }
@@ -23,6 +26,7 @@ enum What {
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Outcome {
     match &args.what {
+        What::Envs(args) => envs::run(args),
         What::Tabular(args) => tabular::run(args),
     }
 }

@@ -25,44 +25,36 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
     let members = settings.members()?;
     let uniform = [settings.wind, settings.shifted_wind]
         .map(|w| reaching(&UNIFORM, w, settings.steps, settings.kind()));
-    let panel =
-        |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], legend: bool| {
-            let mut drawn = vec![Curve {
-                label: "uniform".into(),
-                colour: colour::UNIFORM,
-                points: points(uniform),
-                spread: Vec::new(),
-                width: 1.5,
-            }];
-            for m in (0..METHODS.len()).rev() {
-                let at = |l: usize| mean_and_error(&curves.iter().map(|c| side(c)[m][l]).collect::<Vec<_>>());
-                let (means, errors): (Vec<f64>, Vec<f64>) = (0..settings.steps).map(at).unzip();
-                let label = if m == 3 { METHODS[m].to_owned() } else { format!("σ-{}", METHODS[m]) };
-                let spread = if errors[0].is_finite() { errors } else { Vec::new() };
-                drawn.push(Curve {
-                    label,
-                    colour: COLOURS[m],
-                    points: points(&means),
-                    spread,
-                    width: 2.0,
-                });
-            }
-            Panel {
-                title: title.into(),
-                x: "steps l".into(),
-                y: "probability at the unseen cell".into(),
-                curves: drawn,
-                legend,
-                ..Panel::default()
-            }
-        };
+    let panel = |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], legend: bool| {
+        let mut drawn = vec![Curve {
+            label: "uniform".into(),
+            colour: colour::UNIFORM,
+            points: points(uniform),
+            spread: Vec::new(),
+            width: 1.5,
+        }];
+        for m in (0..METHODS.len()).rev() {
+            let at = |l: usize| mean_and_error(&curves.iter().map(|c| side(c)[m][l]).collect::<Vec<_>>());
+            let (means, errors): (Vec<f64>, Vec<f64>) = (0..settings.steps).map(at).unzip();
+            let label = if m == 3 { METHODS[m].to_owned() } else { format!("σ-{}", METHODS[m]) };
+            let spread = if errors[0].is_finite() { errors } else { Vec::new() };
+            drawn.push(Curve { label, colour: COLOURS[m], points: points(&means), spread, width: 2.0 });
+        }
+        Panel {
+            title: title.into(),
+            x: "steps l".into(),
+            y: "probability at the unseen cell".into(),
+            curves: drawn,
+            legend,
+            ..Panel::default()
+        }
+    };
     let panels = [
         panel(&format!("Optimism: seek σ (δ = {})", settings.wind), |c| &c.optimism, &uniform[0], true),
         panel(
             &format!("Pessimism: avoid σ (δ = {})", settings.shifted_wind),
             |c| &c.pessimism,
             &uniform[1],
-            "±",
             false,
         ),
     ];

@@ -149,6 +149,10 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
         legend: true,
         ..Panel::default()
     };
-    let panels = [panel("Before training", before, false, true)?, panel("After training", after, true, false)?, signal];
+    let panels = [
+        panel("Before training", before, false, true)?,
+        panel("After training", after, true, false)?,
+        signal,
+    ];
     plot::lines("toy", &caption, &panels, 3).map(Some)
 }

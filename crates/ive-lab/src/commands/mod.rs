@@ -1,0 +1,5 @@
+//! The verbs of `ive`, one file each; `bench` has a folder of its own.
+
+pub mod env;
+pub mod play;
+pub mod reproduce;

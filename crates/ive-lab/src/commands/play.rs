@@ -1,0 +1,169 @@
+//! `ive play`: a game in the terminal, by hand or at random, and pictures of it.
+
+mod record;
+mod screen;
+
+use crate::commands::env::WorldArgs;
+use crate::exit::{Failure, Outcome};
+use clap::{Args, ValueEnum};
+use ive::Rng;
+use ive_envs::minatar::{ByteWorld, Game};
+use ive_envs::{Environment, StepError};
+use record::Recorder;
+use screen::{Command, Screen, command_until};
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The arguments of `ive play`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Keys: arrows or WASD move, space shoots, p pauses, r starts over, q quits.
+
+With --policy random and --frames or --gif nothing is shown and nothing waits: the pictures are simply made.
+
+Examples:
+  ive play minatar:breakout
+  ive play minatar:seaquest --fps 5 --sticky 0
+  ive play minatar:space_invaders --policy random --steps 200 --gif invaders.gif
+  ive play minatar:freeway --policy random --steps 20 --frames pictures/")]
+pub struct PlayArgs {
+    #[command(flatten)]
+    world: WorldArgs,
+    /// Who plays.
+    #[arg(long, value_enum, default_value = "keyboard")]
+    policy: Player,
+    /// Stop after this many steps [default: at will, or 200 when only pictures are made].
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Steps per second.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
+    fps: u16,
+    /// Write a PNG per step into this directory.
+    #[arg(long, value_name = "DIR")]
+    frames: Option<PathBuf>,
+    /// Write an animation.
+    #[arg(long, value_name = "FILE")]
+    gif: Option<PathBuf>,
+    /// Pixels per cell in pictures.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=200))]
+    scale: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Player {
+    /// You.
+    Keyboard,
+    /// Uniformly random actions.
+    Random,
+}
+
+/// How a game goes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Score {
+    steps: u64,
+    /// Episodes that are over.
+    ended: u64,
+    total: f64,
+    best: f64,
+}
+
+/// Runs `ive play`.
+///
+/// # Errors
+/// If the world does not exist, there is no terminal to play in, or a picture cannot be written.
+pub fn run(args: &PlayArgs) -> Outcome {
+    let mut world = args.world.make()?;
+    let game = args.world.name.strip_prefix("minatar:").and_then(Game::from_name);
+    let game = game.ok_or_else(|| Failure::usage(format!("{} cannot be played", args.world.name)))?;
+    let mut recorder = Recorder::new(game, args)?;
+    let silent = args.policy == Player::Random && recorder.is_active();
+    if !silent && !stdout().is_terminal() {
+        return Err(Failure::usage(
+            "playing needs a terminal; with --policy random, --frames or --gif make pictures without one",
+        ));
+    }
+    let score = if silent {
+        unattended(args, &mut world, &mut recorder)?
+    } else {
+        attended(args, game, &mut world, &mut recorder)?
+    };
+    let written = recorder.finish()?;
+    println!("steps: {}, episodes ended: {}, best return: {}{written}", score.steps, score.ended, score.best);
+    Ok(())
+}
+
+/// Random play for the sake of the pictures.
+fn unattended(args: &PlayArgs, world: &mut ByteWorld, recorder: &mut Recorder) -> Outcome<Score> {
+    let (mut rng, mut score) = (Rng::from_seed(args.world.seed).fold_in(1), Score::default());
+    let num_actions = world.spec().actions.len();
+    recorder.add(&world.reset().observation)?;
+    while score.steps < args.steps.unwrap_or(200) {
+        let (observation, ended) = turn(world, rng.below(num_actions), &mut score)?;
+        recorder.add(&observation)?;
+        if ended {
+            recorder.add(&begin(world, &mut score))?;
+        }
+    }
+    Ok(score)
+}
+
+/// Play before somebody's eyes.
+fn attended(args: &PlayArgs, game: Game, world: &mut ByteWorld, recorder: &mut Recorder) -> Outcome<Score> {
+    let failed = |error: std::io::Error| Failure::io(format!("cannot use the terminal: {error}"));
+    let names = world.spec().actions.clone();
+    let mut rng = Rng::from_seed(args.world.seed).fold_in(1);
+    let mut score = Score::default();
+    let mut paused = false;
+    let mut observation = world.reset().observation;
+    recorder.add(&observation)?;
+    let mut screen = Screen::open(game).map_err(failed)?;
+    while args.steps.is_none_or(|limit| score.steps < limit) {
+        screen.show(&observation, &score, paused).map_err(failed)?;
+        let tick = Instant::now() + Duration::from_secs(1) / u32::from(args.fps);
+        let mut wanted = "noop";
+        match command_until(tick).map_err(failed)? {
+            Some(Command::Quit) => break,
+            Some(Command::Pause) => paused = !paused,
+            Some(Command::StartOver) => {
+                observation = begin(world, &mut score);
+                recorder.add(&observation)?;
+                continue;
+            }
+            Some(Command::Act(name)) => (wanted, paused) = (name, false),
+            None => {}
+        }
+        if paused {
+            continue;
+        }
+        let by_hand = names.iter().position(|&name| name == wanted).unwrap_or(0);
+        let action = if args.policy == Player::Random { rng.below(names.len()) } else { by_hand };
+        let ended;
+        (observation, ended) = turn(world, action, &mut score)?;
+        recorder.add(&observation)?;
+        if ended {
+            if args.policy == Player::Keyboard {
+                screen.flash(&observation, &score).map_err(failed)?;
+            }
+            observation = begin(world, &mut score);
+            recorder.add(&observation)?;
+        }
+    }
+    Ok(score)
+}
+
+/// A step: what one sees after it, and whether the episode is over.
+fn turn(world: &mut ByteWorld, action: usize, score: &mut Score) -> Outcome<(Vec<u8>, bool)> {
+    let step = world.step(action).map_err(|error: StepError| Failure::internal(error.to_string()))?;
+    score.steps += 1;
+    score.total += step.reward;
+    score.best = score.best.max(score.total);
+    score.ended += u64::from(step.kind.is_last());
+    Ok((step.observation, step.kind.is_last()))
+}
+
+/// A new episode: what one sees first.
+fn begin(world: &mut ByteWorld, score: &mut Score) -> Vec<u8> {
+    score.total = 0.0;
+    world.reset().observation
+}

@@ -92,49 +92,44 @@ pub enum Reaching {
     FirstPassage,
 }
 
-/// The pairs that lead into each cell without wind. There are always four: what a wall keeps out bumps back in.
-const SOURCES: [[(usize, usize); ACTIONS]; STATES] = {
-    let mut sources = [[(0, 0); ACTIONS]; STATES];
-    let mut found = [0; STATES];
-    let mut pair = 0;
-    while pair < PAIRS {
-        let (s, a) = (pair / ACTIONS, pair % ACTIONS);
-        let next = next_state(s, a);
-        sources[next][found[next]] = (s, a);
-        found[next] += 1;
-        pair += 1;
-    }
-    sources
-};
-
 /// The probability of reaching the unseen cell after l = 1..`steps` steps under a policy `[state, action]` and a wind.
 /// Paper: Sec. 4.3, Fig. 5.
+///
+/// One step of the chain moves the probability of each cell to its four neighbours or, at a wall, leaves it: five
+/// products of shifted rows, with zero weights where a shift would leave the grid.
 ///
 /// # Panics
 /// If the policy has not one entry for every pair.
 pub fn reaching(policy: &[f64], wind: f64, steps: usize, kind: Reaching) -> Vec<f64> {
     assert_eq!(policy.len(), PAIRS, "a policy of the gridworld is [25, 4]");
     let absorbing = kind == Reaching::FirstPassage;
-    let flow = |(s, a): (usize, usize)| match s {
-        UNSEEN if absorbing => 0.0,
-        _ => (1.0 - wind) * policy[s * ACTIONS + a] + wind / ACTIONS as f64,
-    };
-    let weights = SOURCES.map(|from| from.map(flow));
-    let mut x = [0.0; STATES];
-    x[START] = 1.0;
+    // weights[d][t]: what of cell t + d − SIDE arrives in t. Shifts are 0 (from above) to 2·SIDE (from below).
+    let mut weights = [[0.0; STATES]; 2 * SIDE + 1];
+    for pair in 0..PAIRS {
+        let (s, a) = (pair / ACTIONS, pair % ACTIONS);
+        let next = next_state(s, a);
+        let flow = (1.0 - wind) * policy[pair] + wind / ACTIONS as f64;
+        if !(absorbing && s == UNSEEN) {
+            weights[SIDE + s - next][next] += flow;
+        }
+    }
+    if absorbing {
+        weights[SIDE][UNSEEN] = 1.0;
+    }
+    let [up, left, stay, right, down] = [2 * SIDE, SIDE + 1, SIDE, SIDE - 1, 0].map(|d| &weights[d]);
+    // A margin of empty cells on both sides, so that shifted rows exist everywhere.
+    let mut x = [0.0; STATES + 2 * SIDE];
+    x[SIDE + START] = 1.0;
     let mut curve = Vec::with_capacity(steps);
     for _ in 0..steps {
         let mut y = [0.0; STATES];
-        for (t, y) in y.iter_mut().enumerate() {
-            let [a, b, c, d] = SOURCES[t];
-            let w = &weights[t];
-            *y = (w[0] * x[a.0] + w[1] * x[b.0]) + (w[2] * x[c.0] + w[3] * x[d.0]);
+        for t in 0..STATES {
+            let sideways = left[t] * x[t + SIDE + 1] + right[t] * x[t + SIDE - 1];
+            let upright = up[t] * x[t + 2 * SIDE] + down[t] * x[t];
+            y[t] = stay[t] * x[t + SIDE] + (sideways + upright);
         }
-        if absorbing {
-            y[UNSEEN] += x[UNSEEN];
-        }
-        x = y;
-        curve.push(x[UNSEEN]);
+        x[SIDE..SIDE + STATES].copy_from_slice(&y);
+        curve.push(y[UNSEEN]);
     }
     curve
 }

@@ -187,11 +187,51 @@ impl ValueEnsemble {
 
     /// Any statistic over the members, `[state]`.
     pub fn score(&self, signal: Signal) -> Vec<f64> {
-        let mut column = vec![0.0; self.size];
-        let one = |s| {
-            column.iter_mut().enumerate().for_each(|(i, x)| *x = self.data[i * self.states + s]);
-            signal.of(&column)
-        };
-        (0..self.states).map(one).collect()
+        match signal {
+            Signal::Mean => {
+                self.each(|sum, x| *sum += x).into_iter().map(|sum| sum / self.size as f64).collect()
+            }
+            Signal::Std { ddof } => self.deviations(ddof),
+            Signal::MeanPlusStd { beta } => {
+                self.mean().into_iter().zip(self.deviations(0)).map(|(mean, std)| mean + beta * std).collect()
+            }
+            Signal::Range => {
+                let largest = self.each_from(f64::NEG_INFINITY, |most, x| *most = most.max(x));
+                let smallest = self.each_from(f64::INFINITY, |least, x| *least = least.min(x));
+                largest.into_iter().zip(smallest).map(|(most, least)| most - least).collect()
+            }
+        }
+    }
+
+    /// [`signal::std`] of every column, member by member, so that the states are the vector lanes.
+    fn deviations(&self, ddof: usize) -> Vec<f64> {
+        if self.size <= ddof {
+            return vec![f64::NAN; self.states];
+        }
+        let (origin, n) = (self.member(0), self.size as f64);
+        let mut shift = vec![0.0; self.states];
+        for member in self.members() {
+            shift.iter_mut().zip(member.iter().zip(origin)).for_each(|(sum, (x, o))| *sum += x - o);
+        }
+        shift.iter_mut().for_each(|sum| *sum /= n);
+        let mut squares = vec![0.0; self.states];
+        for member in self.members() {
+            for ((sum, shift), (x, o)) in squares.iter_mut().zip(&shift).zip(member.iter().zip(origin)) {
+                *sum += (x - o - shift) * (x - o - shift);
+            }
+        }
+        squares.into_iter().map(|sum| (sum / (n - ddof as f64)).sqrt()).collect()
+    }
+
+    fn each(&self, update: impl Fn(&mut f64, f64)) -> Vec<f64> {
+        self.each_from(0.0, update)
+    }
+
+    fn each_from(&self, start: f64, update: impl Fn(&mut f64, f64)) -> Vec<f64> {
+        let mut all = vec![start; self.states];
+        for member in self.members() {
+            all.iter_mut().zip(member).for_each(|(sum, x)| update(sum, *x));
+        }
+        all
     }
 }

@@ -7,6 +7,7 @@ use crate::{BellmanOperator, Error, Imagined, Model, ModelError, Result, Rng};
 
 mod exact;
 mod small;
+mod team;
 pub use exact::{ExactIve, Inconsistency};
 use small::{SMALL, Small};
 
@@ -31,7 +32,7 @@ pub(crate) enum Transition {
     /// `[state, action, next]`
     Dense(Vec<f64>),
     /// The entries of row i are `offsets[i]..offsets[i + 1]`.
-    Sparse { offsets: Vec<usize>, next: Vec<u32>, probability: Vec<f64> },
+    Sparse { offsets: Vec<u32>, next: Vec<u32>, probability: Vec<f64> },
 }
 
 /// Which backup an operator makes. Paper: Sec. 2 Eq. (1), App. C.1 Eq. (20).
@@ -92,6 +93,8 @@ impl TabularModel {
         if let Some(bad) = next.iter().find(|&&s| s as usize >= states) {
             in_range("next state", f64::from(*bad), 0.0, (states - 1) as f64)?;
         }
+        in_range("entries of a sparse table", next.len() as f64, 1.0, f64::from(u32::MAX))?;
+        let offsets = offsets.into_iter().map(|o| o as u32).collect();
         Ok(Self { states, actions, reward, transition: Transition::Sparse { offsets, next, probability } })
     }
 
@@ -126,14 +129,17 @@ impl TabularModel {
     }
 
     pub(crate) fn backup_pairs(&self, values: &[f64], discount: f64) -> Vec<f64> {
+        if let Transition::Small(p) = &self.transition {
+            return p.backup(&self.reward, values, discount);
+        }
         let expected = |row: usize| -> f64 {
             match &self.transition {
-                Transition::Small(p) => (0..self.states).map(|s| p.probability(row, s) * values[s]).sum(),
+                Transition::Small(_) => unreachable!("handled above"),
                 Transition::Dense(p) => {
                     p[row * self.states..(row + 1) * self.states].iter().zip(values).map(|(p, v)| p * v).sum()
                 }
                 Transition::Sparse { offsets, next, probability } => {
-                    let entries = offsets[row]..offsets[row + 1];
+                    let entries = offsets[row] as usize..offsets[row + 1] as usize;
                     entries.map(|i| probability[i] * values[next[i] as usize]).sum()
                 }
             }
@@ -187,9 +193,10 @@ impl TabularModel {
                 let row = &p[row * self.states..(row + 1) * self.states];
                 pick(&mut row.iter().copied().enumerate())
             }
-            Transition::Sparse { offsets, next, probability } => {
-                pick(&mut (offsets[row]..offsets[row + 1]).map(|i| (next[i] as usize, probability[i])))
-            }
+            Transition::Sparse { offsets, next, probability } => pick(
+                &mut (offsets[row] as usize..offsets[row + 1] as usize)
+                    .map(|i| (next[i] as usize, probability[i])),
+            ),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Laws that every implicit value ensemble obeys, whatever the model.
 
-use ive::*;
+use ive::{
+    Backup, BellmanOperator, ExactIve, Imagined, Members, ModelError, Rng, Signal, TabularModel,
+    ValueEnsemble, mean_and_error, reduce_actions, unroll,
+};
 use proptest::prelude::*;
 
 /// A random table with its value, policy and discount.

@@ -4,15 +4,19 @@
 //! so a table of a hundred thousand states never stores its members. Three cases:
 //!
 //! * small dense tables stay in the cache (`small.rs`);
-//! * large dense tables are bound by memory: n products with the small matrix `P_π` give all state values, then *one*
-//!   pass over `P` gives all action values (a matrix product);
-//! * sparse tables: one pass over the entries per step.
+//! * large dense tables: products with the small matrix `P_π` give all state values, then *one* pass over `P` gives all
+//!   action values; both only for a basis of the state values, which is small when the chain mixes soon;
+//! * sparse tables: one pass over the entries per step, a block of states at a time, so that everything else that
+//!   happens to a block finds it in the cache.
 //!
 //! Threads split the rows. No sum ever crosses rows, and products and sums are never contracted, so the bits of the
 //! result depend neither on the number of threads nor on the CPU's vector width.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 
+use super::team::{Shared, Team};
 use super::{Backup, TabularModel, Transition, check_backup, reduce_actions};
 use crate::error::{finite, in_range, same_length};
 use crate::{Members, Result};
@@ -33,7 +37,7 @@ pub struct ExactIve<'a> {
 }
 
 /// σ-IVE for every state and every state-action pair.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inconsistency {
     /// `[state]`
     pub states: Vec<f64>,
@@ -55,197 +59,244 @@ impl TabularModel {
         finite("action values", q)?;
         check_backup(self, Backup::Evaluation(ive.policy), ive.discount)?;
         in_range("threads", ive.threads as f64, 1.0, 1024.0)?;
-        match &self.transition {
-            Transition::Dense(p) => Ok(self.large_dense(p, q, ive)),
-            Transition::Small(p) => {
-                let sums = p.deviations(q, &self.reward, ive.policy, ive.discount, ive.members.ks());
-                let [pairs_d, pairs_d2, states_d, states_d2] = &sums;
-                let n = ive.members.len();
-                let std = |d: &[f64], d2: &[f64]| {
-                    d.iter().zip(d2).map(|(&d, &d2)| deviation(d, d2, n, ive.ddof)).collect()
-                };
-                Ok(Inconsistency { states: std(states_d, states_d2), pairs: std(pairs_d, pairs_d2) })
-            }
-            Transition::Sparse { offsets, next, probability } => {
-                let step = |v: &[f64], first: usize, out: &mut [f64]| {
-                    sparse(offsets, next, probability, v, first, out)
-                };
-                Ok(self.scan(q, ive, &step))
-            }
+        if let Transition::Small(p) = &self.transition {
+            let [states, pairs] =
+                p.std(q, &self.reward, ive.policy, ive.discount, ive.members.ks(), ive.ddof);
+            return Ok(Inconsistency { states, pairs });
         }
-    }
-
-    /// Backs up step by step. `expect(v, first, out)` writes `Σ_s' p̂ v` for the pairs from `first` on.
-    fn scan(
-        &self,
-        q: &[f64],
-        ive: &ExactIve<'_>,
-        expect: &(dyn Fn(&[f64], usize, &mut [f64]) + Sync),
-    ) -> Inconsistency {
-        let a = self.actions;
-        let rows = self.states.div_ceil(ive.threads);
-        let mut parts: Vec<Part> =
-            (0..self.states).step_by(rows).map(|s| Part::new(s, rows.min(self.states - s), a)).collect();
-        let mut v = reduce_actions(q, a, Backup::Evaluation(ive.policy));
-        for part in &mut parts {
-            let (rows, pairs) = (part.rows(), part.rows().start * a..part.rows().end * a);
-            part.q.copy_from_slice(&q[pairs]);
-            part.v.copy_from_slice(&v[rows]);
-            part.take(&ive.members, 0);
-        }
-        for k in 1..=ive.members.horizon() {
-            in_parallel(&mut parts, |part| {
-                expect(&v, part.first * a, &mut part.q);
-                affine(&self.reward[part.first * a..][..part.q.len()], ive.discount, &mut part.q);
-                weigh(&part.q, &ive.policy[part.first * a..][..part.q.len()], a, &mut part.v);
-                part.take(&ive.members, k);
-            });
-            for part in &parts {
-                v[part.rows()].copy_from_slice(&part.v);
-            }
-        }
-        Inconsistency {
-            states: parts.iter().flat_map(|p| p.states.std(ive.members.len(), ive.ddof)).collect(),
-            pairs: parts.iter().flat_map(|p| p.pairs.std(ive.members.len(), ive.ddof)).collect(),
-        }
-    }
-
-    /// All state values by products with `P_π = Σ_a π P_a`, then all action values in one pass over `P`.
-    fn large_dense(&self, p: &[f64], q: &[f64], ive: &ExactIve<'_>) -> Inconsistency {
-        let (s_all, a, n) = (self.states, self.actions, ive.members.horizon());
-        let rows = s_all.div_ceil(ive.threads);
-        let starts = || (0..s_all).step_by(rows);
-        let reward_pi = reduce_actions(&self.reward, a, Backup::Evaluation(ive.policy));
-
-        // v̂⁰..v̂ⁿ, [k, state].
-        let mut values = reduce_actions(q, a, Backup::Evaluation(ive.policy));
-        let mut parts: Vec<(usize, Vec<f64>, Vec<f64>)> =
-            starts().map(|s| (s, Vec::new(), vec![0.0; rows.min(s_all - s)])).collect();
-        for k in 1..=n {
-            let v = &values[(k - 1) * s_all..];
-            in_parallel(&mut parts, |(first, p_pi, out)| {
-                if p_pi.is_empty() {
-                    *p_pi =
-                        mix_actions(&p[*first * a * s_all..], &ive.policy[*first * a..], a, s_all, out.len());
+        let threads = ive.threads.min(self.states);
+        let shared = Shared::new(&reduce_actions(q, self.actions, Backup::Evaluation(ive.policy)));
+        let team = Team::new(threads);
+        let rows = self.states.div_ceil(threads);
+        let parts = team.run(|i| {
+            let part = (i * rows).min(self.states)..((i + 1) * rows).min(self.states);
+            let job = Job { table: self, ive, q, shared: &shared, team: &team };
+            match &self.transition {
+                Transition::Dense(p) => job.dense(p, part),
+                Transition::Sparse { offsets, next, probability } => {
+                    job.sparse(part, |v, first, out| sparse(offsets, next, probability, v, first, out))
                 }
-                product(p_pi, v, &reward_pi[*first..], ive.discount, out);
-            });
-            parts.iter().for_each(|(_, _, out)| values.extend_from_slice(out));
-        }
-        let mut states = Spread::new(s_all);
-        ive.members.ks().iter().for_each(|&k| states.add(&values[k * s_all..(k + 1) * s_all]));
-
-        // v̂⁰..v̂ⁿ⁻¹ as [state, k], padded to whole blocks of k.
-        let width = n.next_multiple_of(K_BLOCK);
-        let mut by_state = vec![0.0; s_all * width];
-        for k in 0..n {
-            (0..s_all).for_each(|s| by_state[s * width + k] = values[k * s_all + s]);
-        }
-        let mut parts: Vec<(usize, Vec<f64>)> =
-            starts().map(|s| (s * a, vec![0.0; rows.min(s_all - s) * a])).collect();
-        in_parallel(&mut parts, |(first, out)| {
-            all_steps(
-                &p[*first * s_all..],
-                &by_state,
-                s_all,
-                width,
-                |i, expected| {
-                    let row = *first + i;
-                    let member = |k: usize| {
-                        if k == 0 { q[row] } else { self.reward[row] + ive.discount * expected[k - 1] }
-                    };
-                    out[i] =
-                        spread_of(ive.members.ks().iter().map(|&k| member(k)), ive.members.len(), ive.ddof);
-                },
-                rows.min(s_all - *first / a) * a,
-            );
+                Transition::Small(_) => Inconsistency::default(),
+            }
         });
-        Inconsistency {
-            states: states.std(ive.members.len(), ive.ddof),
-            pairs: parts.into_iter().flat_map(|(_, out)| out).collect(),
+        let mut all = Inconsistency::default();
+        for mut part in parts {
+            all.states.append(&mut part.states);
+            all.pairs.append(&mut part.pairs);
         }
+        Ok(all)
     }
 }
 
-/// Runs `work` on every part, each on its own thread if there are several.
-fn in_parallel<T: Send>(parts: &mut [T], work: impl Fn(&mut T) + Sync) {
-    if let [only] = parts {
-        return work(only);
-    }
-    std::thread::scope(|scope| {
-        let (last, others) = parts.split_last_mut().expect("a table has at least one state");
-        for part in others {
-            scope.spawn(|| work(part));
-        }
-        work(last);
-    });
+/// What every thread of a computation sees.
+struct Job<'a> {
+    table: &'a TabularModel,
+    ive: &'a ExactIve<'a>,
+    q: &'a [f64],
+    shared: &'a Shared,
+    team: &'a Team,
 }
 
-/// Rows of the table that one thread works on, from state `first` on.
-struct Part {
-    first: usize,
-    q: Vec<f64>,
-    v: Vec<f64>,
-    pairs: Spread,
-    states: Spread,
+/// States of a sparse table that are worked on together: their action values fit the first cache.
+const BLOCK: usize = 256;
+
+impl Job<'_> {
+    /// Backs up step by step. `expect(v, first, out)` writes `Σ_s' p̂ v` for the pairs from `first` on.
+    fn sparse(&self, part: Range<usize>, expect: impl Fn(&[f64], usize, &mut [f64])) -> Inconsistency {
+        let (a, ive) = (self.table.actions, self.ive);
+        let pairs = part.start * a..part.end * a;
+        let (reward, policy) = (&self.table.reward[pairs.clone()], &ive.policy[pairs.clone()]);
+        let mut v = self.shared.read(0);
+        let mut own = v[part.clone()].to_vec();
+        let (mut of_pairs, mut of_states) = (Spread::new(pairs.len()), Spread::new(part.len()));
+        let taken = |k: usize| ive.members.ks().binary_search(&k).is_ok();
+        if taken(0) {
+            of_pairs.start(0, &self.q[pairs.clone()]);
+            of_states.add(&own);
+        }
+        let mut block = [0.0; BLOCK * 4];
+        let states_of_block = (block.len() / a).max(1);
+        let mut large = vec![0.0; if a > block.len() { a } else { 0 }];
+        let q = if large.is_empty() { &mut block[..] } else { &mut large[..] };
+        for k in 1..=ive.members.horizon() {
+            for s in (0..part.len()).step_by(states_of_block) {
+                let n = states_of_block.min(part.len() - s);
+                let (at, q) = (s * a..(s + n) * a, &mut q[..n * a]);
+                expect(&v, pairs.start + at.start, q);
+                affine(&reward[at.clone()], ive.discount, q);
+                weigh(q, &policy[at.clone()], a, &mut own[s..s + n]);
+                if taken(k) {
+                    of_pairs.add_at(at.start, q);
+                }
+            }
+            if taken(k) {
+                of_pairs.started = true;
+                of_states.add(&own);
+            }
+            self.shared.write(k, part.start, &own);
+            self.team.meet();
+            self.shared.read_into(k, &mut v);
+        }
+        let n = ive.members.len();
+        Inconsistency { states: of_states.std(n, ive.ddof), pairs: of_pairs.std(n, ive.ddof) }
+    }
+
+    /// State values in a space that grows as they do: `v̂ᵏ⁺¹ = r_π + γ P_π v̂ᵏ` needs a product with `P_π` only for what
+    /// is new in v̂ᵏ. Then one pass over `P`, for the vectors of that space, gives all action values.
+    fn dense(&self, p: &[f64], part: Range<usize>) -> Inconsistency {
+        let (table, ive) = (self.table, self.ive);
+        let (s_all, a, n) = (table.states, table.actions, ive.members.horizon());
+        let pairs = part.start * a..part.end * a;
+        let p = &p[pairs.start * s_all..pairs.end * s_all];
+        let p_pi = mix_actions(p, &ive.policy[pairs.clone()], a, s_all);
+        let reward_pi = reduce_actions(&table.reward, a, Backup::Evaluation(ive.policy));
+        let (mut space, mut images) = (Space::default(), Vec::new());
+        let mut of_states = Spread::new(part.len());
+        let (mut v, mut own) = (self.shared.read(0), vec![0.0; part.len()]);
+        for k in 0..=n {
+            if ive.members.ks().binary_search(&k).is_ok() {
+                of_states.add(&v[part.clone()]);
+            }
+            if k == n {
+                break;
+            }
+            // Every thread finds the same space by itself and multiplies its own rows with what is new.
+            if let Some(new) = space.take(&v) {
+                product(&p_pi, new, &mut own);
+                // From copy 1 on: copy 0 holds the start, which a slower thread may still be reading.
+                let step = images.len() + 1;
+                self.shared.write(step, part.start, &own);
+                self.team.meet();
+                images.push(self.shared.read(step));
+            }
+            v.copy_from_slice(&reward_pi);
+            images
+                .iter()
+                .zip(&space.coefficients[k])
+                .for_each(|(image, c)| add_scaled(image, ive.discount * c, &mut v));
+        }
+        let vectors = space.blocks(s_all);
+        let mut sigma = vec![0.0; pairs.len()];
+        let mut projected = vec![[0.0; WIDTH]; ROWS * vectors.len() / s_all];
+        for (i, rows) in p.chunks(ROWS * s_all).enumerate() {
+            let count = rows.len() / s_all;
+            for (vectors, out) in vectors.chunks_exact(s_all).zip(projected.chunks_exact_mut(ROWS)) {
+                project(rows, vectors, &mut out[..count]);
+            }
+            for j in 0..count {
+                let row = pairs.start + i * ROWS + j;
+                let expected = |k: usize| -> f64 {
+                    let parts = space.coefficients[k].iter().enumerate();
+                    parts.map(|(m, c)| c * projected[m / WIDTH * ROWS + j][m % WIDTH]).sum()
+                };
+                let member = |k: usize| {
+                    if k == 0 { self.q[row] } else { table.reward[row] + ive.discount * expected(k - 1) }
+                };
+                sigma[i * ROWS + j] =
+                    spread_of(ive.members.ks().iter().map(|&k| member(k)), ive.members.len(), ive.ddof);
+            }
+        }
+        Inconsistency { states: of_states.std(ive.members.len(), ive.ddof), pairs: sigma }
+    }
 }
 
-impl Part {
-    fn new(first: usize, states: usize, actions: usize) -> Self {
-        let pairs = states * actions;
-        Self {
-            first,
-            q: vec![0.0; pairs],
-            v: vec![0.0; states],
-            pairs: Spread::new(pairs),
-            states: Spread::new(states),
+/// An orthonormal basis of the vectors taken so far, up to rounding, and their coefficients in it.
+///
+/// The values of a chain that mixes soon differ from step to step by less and less: n of them span few dimensions.
+#[derive(Default)]
+struct Space {
+    vectors: Vec<Vec<f64>>,
+    /// `coefficients[k][m]`: how much of vector m is in the k-th vector taken.
+    coefficients: Vec<Vec<f64>>,
+}
+
+/// What a vector has outside the space is rounding if it is smaller than this share of the vector.
+const NEGLIGIBLE: f64 = 4.0 * f64::EPSILON;
+
+impl Space {
+    /// Takes a vector; returns the direction that it adds, if any. Gram–Schmidt with a second pass, which keeps the
+    /// basis orthogonal to rounding.
+    fn take(&mut self, x: &[f64]) -> Option<&[f64]> {
+        let mut rest = x.to_vec();
+        let mut parts = vec![0.0; self.vectors.len()];
+        for _ in 0..2 {
+            for (vector, part) in self.vectors.iter().zip(&mut parts) {
+                let share = dot(vector, &rest);
+                *part += share;
+                add_scaled(vector, -share, &mut rest);
+            }
         }
+        let (left, whole) = (dot(&rest, &rest).sqrt(), dot(x, x).sqrt());
+        let new = left > NEGLIGIBLE * whole;
+        if new {
+            rest.iter_mut().for_each(|r| *r /= left);
+            parts.push(left);
+            self.vectors.push(rest);
+        }
+        self.coefficients.push(parts);
+        if new { self.vectors.last().map(Vec::as_slice) } else { None }
     }
 
-    fn rows(&self) -> std::ops::Range<usize> {
-        self.first..self.first + self.v.len()
-    }
-
-    fn take(&mut self, members: &Members, k: usize) {
-        if members.ks().binary_search(&k).is_ok() {
-            self.pairs.add(&self.q);
-            self.states.add(&self.v);
+    /// The vectors as `[block, state, vector within the block]`, the last block padded with zeros.
+    fn blocks(&self, states: usize) -> Vec<[f64; WIDTH]> {
+        let mut blocks = vec![[0.0; WIDTH]; self.vectors.len().div_ceil(WIDTH) * states];
+        for (m, vector) in self.vectors.iter().enumerate() {
+            let block = &mut blocks[m / WIDTH * states..][..states];
+            block.iter_mut().zip(vector).for_each(|(row, v)| row[m % WIDTH] = *v);
         }
+        blocks
     }
 }
 
 /// Sums of deviations from the first member and of their squares. The first member is one of the numbers, so nothing
 /// cancels that is not small itself, and equal members give exactly zero.
-struct Spread {
+pub(super) struct Spread {
+    started: bool,
     origin: Vec<f64>,
     sum: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl Spread {
-    fn new(n: usize) -> Self {
-        Self { origin: Vec::new(), sum: vec![0.0; n], squares: vec![0.0; n] }
+    pub(super) fn new(n: usize) -> Self {
+        Self { started: false, origin: vec![0.0; n], sum: vec![0.0; n], squares: vec![0.0; n] }
     }
 
-    fn add(&mut self, x: &[f64]) {
-        if self.origin.is_empty() {
-            self.origin = x.to_vec();
+    /// Takes a whole member.
+    pub(super) fn add(&mut self, x: &[f64]) {
+        self.add_at(0, x);
+        self.started = true;
+    }
+
+    /// Takes a part of a member; `started` is set when the first one is complete.
+    fn add_at(&mut self, at: usize, x: &[f64]) {
+        let range = at..at + x.len();
+        if self.started {
+            let (sum, squares) = (&mut self.sum[range.clone()], &mut self.squares[range.clone()]);
+            add_deviations(&self.origin[range], x, sum, squares);
         } else {
-            add_deviations(&self.origin, x, &mut self.sum, &mut self.squares);
+            self.origin[range].copy_from_slice(x);
         }
     }
 
-    fn std(&self, n: usize, ddof: usize) -> Vec<f64> {
-        self.sum.iter().zip(&self.squares).map(|(&d, &d2)| deviation(d, d2, n, ddof)).collect()
+    fn start(&mut self, at: usize, x: &[f64]) {
+        self.add_at(at, x);
+        self.started = true;
+    }
+
+    /// σ of n members.
+    pub(super) fn std(mut self, n: usize, ddof: usize) -> Vec<f64> {
+        finish(&mut self.sum, &self.squares, n as f64, n as f64 - ddof as f64);
+        self.sum
     }
 }
 
-/// σ from Σd and Σd² of n numbers.
-fn deviation(sum: f64, squares: f64, n: usize, ddof: usize) -> f64 {
-    if n <= ddof {
-        return f64::NAN;
+/// `√((Σd² − (Σd)²/n) / m)`, in place of Σd. NaN when m is zero and so nothing can be said.
+#[multiversion(targets = "simd")]
+fn finish(sum: &mut [f64], squares: &[f64], n: f64, m: f64) {
+    for (d, d2) in sum.iter_mut().zip(squares) {
+        *d = ((d2 - *d * *d / n).max(0.0) / m).sqrt();
     }
-    ((squares - sum * sum / n as f64).max(0.0) / (n - ddof) as f64).sqrt()
 }
 
 fn spread_of(mut x: impl Iterator<Item = f64>, n: usize, ddof: usize) -> f64 {
@@ -256,11 +307,11 @@ fn spread_of(mut x: impl Iterator<Item = f64>, n: usize, ddof: usize) -> f64 {
         sum += d;
         squares += d * d;
     }
-    deviation(sum, squares, n, ddof)
+    ((squares - sum * sum / n as f64).max(0.0) / (n as f64 - ddof as f64)).sqrt()
 }
 
 #[multiversion(targets = "simd")]
-pub(super) fn add_deviations(origin: &[f64], x: &[f64], sum: &mut [f64], squares: &mut [f64]) {
+fn add_deviations(origin: &[f64], x: &[f64], sum: &mut [f64], squares: &mut [f64]) {
     for (((o, x), s), s2) in origin.iter().zip(x).zip(sum).zip(squares) {
         let d = x - o;
         *s += d;
@@ -289,21 +340,23 @@ fn weigh(q: &[f64], policy: &[f64], actions: usize, v: &mut [f64]) {
 }
 
 /// `Σ_s' p̂ v` for the pairs from `first` on.
-fn sparse(offsets: &[usize], next: &[u32], probability: &[f64], v: &[f64], first: usize, out: &mut [f64]) {
+fn sparse(offsets: &[u32], next: &[u32], probability: &[f64], v: &[f64], first: usize, out: &mut [f64]) {
     let bounds = &offsets[first..=first + out.len()];
     for (o, ends) in out.iter_mut().zip(bounds.windows(2)) {
-        let entries = next[ends[0]..ends[1]].iter().zip(&probability[ends[0]..ends[1]]);
+        let row = ends[0] as usize..ends[1] as usize;
+        let entries = next[row.clone()].iter().zip(&probability[row]);
         *o = entries.map(|(&s, &p)| p * v[s as usize]).sum();
     }
 }
 
-/// `P_π(s, ·) = Σ_a π(a | s) P(s, a, ·)` for `rows` states.
-fn mix_actions(p: &[f64], policy: &[f64], actions: usize, states: usize, rows: usize) -> Vec<f64> {
-    let mut mixed = vec![0.0; rows * states];
-    for (s, out) in mixed.chunks_exact_mut(states).enumerate() {
-        for a in 0..actions {
-            add_scaled(&p[(s * actions + a) * states..][..states], policy[s * actions + a], out);
-        }
+/// `P_π(s, ·) = Σ_a π(a | s) P(s, a, ·)`.
+fn mix_actions(p: &[f64], policy: &[f64], actions: usize, states: usize) -> Vec<f64> {
+    let mut mixed = Vec::with_capacity(p.len() / actions);
+    for (p, policy) in p.chunks_exact(actions * states).zip(policy.chunks_exact(actions)) {
+        let at = mixed.len();
+        mixed.extend(p[..states].iter().map(|x| policy[0] * x));
+        let rest = p.chunks_exact(states).zip(policy).skip(1);
+        rest.for_each(|(row, pi)| add_scaled(row, *pi, &mut mixed[at..]));
     }
     mixed
 }
@@ -313,69 +366,57 @@ fn add_scaled(x: &[f64], scale: f64, out: &mut [f64]) {
     out.iter_mut().zip(x).for_each(|(o, x)| *o += scale * x);
 }
 
-/// `out = r + γ M v`.
-#[multiversion(targets = "simd")]
-fn product(m: &[f64], v: &[f64], r: &[f64], discount: f64, out: &mut [f64]) {
-    let n = v.len().min(m.len() / out.len());
-    for ((row, o), r) in m.chunks_exact(n).zip(out).zip(r) {
-        let (row, rest) = row.as_chunks::<16>();
-        let (v, v_rest) = v[..n].as_chunks::<16>();
-        let mut lanes = [0.0; 16];
-        for (x, y) in row.iter().zip(v) {
-            lanes.iter_mut().zip(x.iter().zip(y)).for_each(|(l, (x, y))| *l += x * y);
-        }
-        let tail: f64 = rest.iter().zip(v_rest).map(|(x, y)| x * y).sum();
-        *o = r + discount * (lanes.iter().sum::<f64>() + tail);
+/// `x · y`, in sixteen lanes.
+#[inline(always)]
+fn lanes_dot(x: &[f64], y: &[f64]) -> f64 {
+    let (x, x_rest) = x.as_chunks::<16>();
+    let (y, y_rest) = y.as_chunks::<16>();
+    let mut lanes = [0.0; 16];
+    for (x, y) in x.iter().zip(y) {
+        lanes.iter_mut().zip(x.iter().zip(y)).for_each(|(l, (x, y))| *l += x * y);
     }
+    let tail: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+    lanes.iter().sum::<f64>() + tail
 }
 
-/// Steps per block of the matrix product: five vectors of four, twice, fill the registers of AVX2.
-const K_BLOCK: usize = 20;
-
-/// For each of `rows` rows i of `p`: all of `Σ_s' p(i, s') v(s', k)`, handed to `take(i, [k])`.
 #[multiversion(targets = "simd")]
-fn all_steps(
-    p: &[f64],
-    v: &[f64],
-    states: usize,
-    width: usize,
-    mut take: impl FnMut(usize, &[f64]),
-    rows: usize,
-) {
-    #[inline(always)]
-    fn block<const R: usize>(
-        p: &[f64],
-        v: &[f64],
-        states: usize,
-        width: usize,
-        at: usize,
-    ) -> [[f64; K_BLOCK]; R] {
-        let mut sum = [[0.0; K_BLOCK]; R];
-        for (s, values) in v.chunks_exact(width).enumerate() {
-            let values: &[f64; K_BLOCK] = values[at..at + K_BLOCK].try_into().expect("whole blocks of k");
-            for r in 0..R {
-                let x = p[r * states + s];
-                sum[r].iter_mut().zip(values).for_each(|(t, v)| *t += x * v);
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    lanes_dot(x, y)
+}
+
+/// `out = M v`.
+#[multiversion(targets = "simd")]
+fn product(m: &[f64], v: &[f64], out: &mut [f64]) {
+    m.chunks_exact(v.len()).zip(out).for_each(|(row, o)| *o = lanes_dot(row, v));
+}
+
+/// Vectors per block of a basis: three AVX2 vectors for each of three rows, with room for the factors.
+const WIDTH: usize = 12;
+/// Rows between two statistics.
+const ROWS: usize = 33;
+
+/// `out(i, m) = Σ_s p(i, s) v(s, m)`: `p` is `[row, state]`, `v` is `[state, vector]`, `out` is `[row, vector]`.
+#[multiversion(targets = "simd")]
+fn project(p: &[f64], v: &[[f64; WIDTH]], out: &mut [[f64; WIDTH]]) {
+    let states = v.len();
+    for (p, out) in p.chunks(3 * states).zip(out.chunks_mut(3)) {
+        if let [a, b, c] = out {
+            let (x, rest) = p.split_at(states);
+            let (y, z) = rest.split_at(states);
+            let mut sums = [[0.0; WIDTH]; 3];
+            for (((x, y), z), v) in x.iter().zip(y).zip(z).zip(v) {
+                for m in 0..WIDTH {
+                    sums[0][m] += x * v[m];
+                    sums[1][m] += y * v[m];
+                    sums[2][m] += z * v[m];
+                }
+            }
+            [*a, *b, *c] = sums;
+        } else {
+            for (row, out) in p.chunks_exact(states).zip(out) {
+                *out = [0.0; WIDTH];
+                row.iter().zip(v).for_each(|(x, v)| (0..WIDTH).for_each(|m| out[m] += x * v[m]));
             }
         }
-        sum
-    }
-    let mut both = vec![[0.0; K_BLOCK]; 2 * width / K_BLOCK];
-    let blocks = width / K_BLOCK;
-    let mut i = 0;
-    while i + 2 <= rows {
-        for b in 0..blocks {
-            let [x, y] = block::<2>(&p[i * states..], v, states, width, b * K_BLOCK);
-            (both[b], both[blocks + b]) = (x, y);
-        }
-        take(i, both[..blocks].as_flattened());
-        take(i + 1, both[blocks..].as_flattened());
-        i += 2;
-    }
-    if i < rows {
-        for b in 0..blocks {
-            [both[b]] = block::<1>(&p[i * states..], v, states, width, b * K_BLOCK);
-        }
-        take(i, both[..blocks].as_flattened());
     }
 }

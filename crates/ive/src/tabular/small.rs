@@ -2,6 +2,8 @@
 
 use multiversion::multiversion;
 
+use super::exact::Spread;
+
 /// Up to this many states a dense table is kept in this form.
 pub(super) const SMALL: usize = 64;
 
@@ -51,64 +53,41 @@ impl Small {
         (0..self.states * self.actions).map(|pair| lanes[self.lane(pair)]).collect()
     }
 
-    /// Sums of the deviations d = xᵏ − x⁰ and of their squares over the members, for action values and state values:
-    /// `[Σd(s, a), Σd²(s, a), Σd(s), Σd²(s)]`. The first member is the origin.
-    pub(super) fn deviations(
+    /// `q = r̂ + γ Σ_s' p̂ v`, `[state, action]`.
+    pub(super) fn backup(&self, reward: &[f64], values: &[f64], discount: f64) -> Vec<f64> {
+        let mut q = vec![0.0; self.actions * self.padded];
+        step(&self.p, values, &self.spread_out(reward), discount, &mut q);
+        self.gather(&q)
+    }
+
+    /// σ of the state values and of the action values over the members `ks`.
+    pub(super) fn std(
         &self,
         q: &[f64],
         reward: &[f64],
         policy: &[f64],
         discount: f64,
         ks: &[usize],
-    ) -> [Vec<f64>; 4] {
+        ddof: usize,
+    ) -> [Vec<f64>; 2] {
         let [mut q, reward, policy] = [q, reward, policy].map(|x| self.spread_out(x));
-        let (pairs, states) = (q.len(), self.padded);
-        let mut v = vec![0.0; states];
+        let mut v = vec![0.0; self.padded];
         weigh(&q, &policy, &mut v);
-        let (mut q_sums, mut v_sums) = (Sums::new(pairs), Sums::new(states));
-        if ks[0] == 0 {
-            q_sums.start(&q);
-            v_sums.start(&v);
-        }
-        let mut taken = usize::from(ks[0] == 0);
-        for k in 1..=ks[ks.len() - 1] {
-            step(&self.p, &v[..self.states], &reward, discount, &mut q);
-            weigh(&q, &policy, &mut v);
-            if ks[taken] != k {
-                continue;
+        let (mut of_pairs, mut of_states) = (Spread::new(q.len()), Spread::new(v.len()));
+        let mut wanted = ks.iter().peekable();
+        for k in 0..=ks[ks.len() - 1] {
+            if k > 0 {
+                step(&self.p, &v[..self.states], &reward, discount, &mut q);
+                weigh(&q, &policy, &mut v);
             }
-            taken += 1;
-            if taken == 1 {
-                q_sums.start(&q);
-                v_sums.start(&v);
-            } else {
-                q_sums.add(&q);
-                v_sums.add(&v);
+            if wanted.next_if(|next| **next == k).is_some() {
+                of_pairs.add(&q);
+                of_states.add(&v);
             }
         }
-        v_sums.d.truncate(self.states);
-        v_sums.d2.truncate(self.states);
-        [self.gather(&q_sums.d), self.gather(&q_sums.d2), v_sums.d, v_sums.d2]
-    }
-}
-
-struct Sums {
-    origin: Vec<f64>,
-    d: Vec<f64>,
-    d2: Vec<f64>,
-}
-
-impl Sums {
-    fn new(n: usize) -> Self {
-        Self { origin: vec![0.0; n], d: vec![0.0; n], d2: vec![0.0; n] }
-    }
-
-    fn start(&mut self, x: &[f64]) {
-        self.origin.copy_from_slice(x);
-    }
-
-    fn add(&mut self, x: &[f64]) {
-        super::exact::add_deviations(&self.origin, x, &mut self.d, &mut self.d2);
+        let mut states = of_states.std(ks.len(), ddof);
+        states.truncate(self.states);
+        [states, self.gather(&of_pairs.std(ks.len(), ddof))]
     }
 }
 

@@ -3,7 +3,7 @@
 //! An agent starts at the bottom right and moves N, W, S or E; off the grid it stays in place. With probability `wind`
 //! the chosen action is replaced by one drawn uniformly from all four. Episodes last 20 steps. The data given to a
 //! learner come from the uniform policy, without every transition that starts or ends in the top-left cell: that cell
-//! is out of distribution. Paper: Sec. 4.1 (Fig. 3), Sec. 4.3 (Fig. 5), App. A.
+//! is out of distribution. Paper: Sec. 4.1 (Fig. 3), Sec. 4.2 (Fig. 5), App. A.
 //!
 //! Cells are numbered row by row from the top left; all true values are zero, so whatever a learner believes elsewhere
 //! is ignorance, not knowledge.
@@ -93,7 +93,7 @@ pub enum Reaching {
 }
 
 /// The probability of reaching the unseen cell after l = 1..`steps` steps under a policy `[state, action]` and a wind.
-/// Paper: Sec. 4.3, Fig. 5.
+/// Paper: Sec. 4.2, Fig. 5.
 ///
 /// One step of the chain moves the probability of each cell to its four neighbours or, at a wall, leaves it: five
 /// products of shifted rows, with zero weights where a shift would leave the grid.

@@ -51,7 +51,7 @@ pub enum Command {
 Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes what
 is being computed and reports the seeds that are there; the same command goes on from them.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 74 input or output, 75 interrupted, 78 settings.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, 75 interrupted, 78 settings.")]
 pub struct ReproduceArgs {
     /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all
     #[arg(default_value = "all")]

@@ -33,19 +33,18 @@ impl Session {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// A progress bar on stderr if that is a terminal; a line at the start and end otherwise.
-    pub fn bar(&self, name: &str, total: usize) -> ProgressBar {
+    /// A progress bar on stderr if that is a terminal; a line at the start otherwise.
+    pub fn bar(&self, name: &str, total: usize, unit: &str) -> ProgressBar {
         if self.quiet {
             return ProgressBar::hidden();
         }
         if !std::io::stderr().is_terminal() {
-            eprintln!("{name}: {total} seeds");
+            eprintln!("{name}: {total} {unit}");
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template(
-            "{prefix:>9} {bar:32} {pos:>4}/{len} seeds  {elapsed} gone, {eta} left  {msg}",
-        )
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let template =
+            format!("{{prefix:>9}} {{bar:32}} {{pos:>4}}/{{len}} {unit}  {{elapsed}} gone, {{eta}} left");
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::new(total as u64).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
     }
 

@@ -110,11 +110,6 @@ impl Layers {
             .map_err(|e: toml::de::Error| Failure::config(format!("{name}: {}", e.message().trim())))
     }
 
-    /// The name of the experiment.
-    pub fn experiment(&self) -> &'static str {
-        self.experiment
-    }
-
     fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }

@@ -10,13 +10,31 @@ use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
 
+/// The file that a running command holds locked.
+const LOCK: &str = "LOCK";
+
+/// Locks a directory against a second command; the system lets go of it however this one ends.
+fn lock(root: &Path) -> Outcome<File> {
+    let path = root.join(LOCK);
+    let file = OpenOptions::new().create(true).append(true).open(&path).map_err(|e| io(&path, "open", &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(Failure::busy(format!(
+            "another `ive` is writing to {}; wait for it, or choose another --out",
+            root.display()
+        ))),
+        Err(fs::TryLockError::Error(e)) => Err(io(&path, "lock", &e)),
+    }
+}
+
 /// The file by which a directory is known to be ours.
 const MARK: &str = "ive.json";
 
-/// An output directory.
-#[derive(Clone, Debug)]
+/// An output directory. The one that was opened holds a lock until it is dropped; its parts share that.
+#[derive(Debug)]
 pub struct Store {
     root: PathBuf,
+    _lock: Option<File>,
 }
 
 fn io(path: &Path, doing: &str, e: &std::io::Error) -> Failure {
@@ -45,6 +63,16 @@ impl Store {
     /// Opens a directory for these settings. It may be absent, empty, or ours with the same settings (then finished
     /// seeds are used again); with `overwrite`, ours with any settings.
     pub fn open(root: &Path, settings: &Value, overwrite: bool) -> Outcome<Self> {
+        let strange = !root.join(MARK).exists()
+            && fs::read_dir(root).is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != LOCK)));
+        if strange {
+            return Err(Failure::usage(format!(
+                "{} is not empty and not ours; choose another --out",
+                root.display()
+            )));
+        }
+        fs::create_dir_all(root).map_err(|e| io(root, "create", &e))?;
+        let lock = lock(root)?;
         let mark = root.join(MARK);
         let here = format!("{}", root.display());
         if mark.exists() {
@@ -71,12 +99,9 @@ impl Store {
                     }
                 }
             }
-        } else if root.is_dir() && fs::read_dir(root).map_err(|e| io(root, "read", &e))?.next().is_some() {
-            return Err(Failure::usage(format!("{here} is not empty and not ours; choose another --out")));
         }
-        fs::create_dir_all(root).map_err(|e| io(root, "create", &e))?;
         write_atomically(&mark, &pretty(&json!({ "made_by": "ive reproduce", "settings": settings })))?;
-        Ok(Self { root: root.to_owned() })
+        Ok(Self { root: root.to_owned(), _lock: Some(lock) })
     }
 
     /// The directory itself.
@@ -87,7 +112,7 @@ impl Store {
     /// The part of one experiment.
     #[must_use]
     pub fn part(&self, name: &str) -> Self {
-        Self { root: self.root.join(name) }
+        Self { root: self.root.join(name), _lock: None }
     }
 
     /// Writes a file, whole or not at all.

@@ -23,7 +23,7 @@ impl ValueEnsemble {
     ///
     /// With a stochastic model or policy one path is one *sample* of each member, and its noise would read as
     /// disagreement: take several paths and [`average`](Self::average) them first. Paper: Sec. 3.3, Eq. (7), with the
-    /// summation bounds of Eq. (24) (`docs/deviations.md`, 1).
+    /// summation bounds of Eq. (23) (`docs/deviations.md`, 1).
     pub fn implicit(path: &Rollout) -> Self {
         let (b, n) = (path.batch(), path.horizon());
         let mut data = path.values(0).to_vec();

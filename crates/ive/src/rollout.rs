@@ -101,7 +101,7 @@ pub fn unroll<S, A>(
 }
 
 /// As [`unroll`], once for each first action; later actions come from the policy. This gives action values q̂ᵏ(s, a)
-/// for k ≥ 1. Every branch sees the same random numbers. Paper: App. C.2, Eq. (24).
+/// for k ≥ 1. Every branch sees the same random numbers. Paper: App. C.2, Eq. (23).
 ///
 /// Member 0 of a branch is v̂(s), which knows nothing of the action. Where a learned q̂(s, a) exists, use it as member 0
 /// through [`ValueEnsemble::from_members`](crate::ValueEnsemble::from_members).

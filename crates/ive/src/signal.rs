@@ -97,7 +97,7 @@ pub fn entropy(p: &[f64]) -> f64 {
 
 /// The weighted Jensen–Shannon divergence of members that are distributions:
 ///
-/// `JSD_w = H(Σₖ wₖ Pₖ) − Σₖ wₖ H(Pₖ)`, in nats. Paper: App. D.3, Eq. (25).
+/// `JSD_w = H(Σₖ wₖ Pₖ) − Σₖ wₖ H(Pₖ)`, in nats. Paper: App. D.3, Eq. (24).
 ///
 /// ```
 /// use ive::{jensen_shannon, Weighting};

@@ -35,7 +35,7 @@ pub(crate) enum Transition {
     Sparse { offsets: Vec<u32>, next: Vec<u32>, probability: Vec<f64> },
 }
 
-/// Which backup an operator makes. Paper: Sec. 2 Eq. (1), App. C.1 Eq. (20).
+/// Which backup an operator makes. Paper: Sec. 2 Eq. (1), App. C.1 Eq. (19).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backup<'a> {
     /// Evaluation of a policy π(a | s), `[state, action]`.

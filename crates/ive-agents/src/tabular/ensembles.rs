@@ -1,4 +1,4 @@
-//! The three ensembles of the paper from one set of learned tables. Paper: Fig. 2, App. B.2.
+//! The three ensembles of the paper from one set of learned tables. Paper: Fig. 2, App. B.1.
 
 use ive::{Backup, ExactIve, Inconsistency, Members, Result, TabularModel, ValueEnsemble, reduce_actions};
 use ive_envs::grid::{ACTIONS, PAIRS};

@@ -6,7 +6,7 @@
 //! for the first. Both start from the same random tables, so one seed can be compared with itself.
 //!
 //! Pairs that the data never show receive no gradient and keep their random start: they are where the members of every
-//! ensemble disagree. Paper: App. B.2.
+//! ensemble disagree. Paper: App. B.1.
 
 pub mod ensembles;
 pub mod limit;
@@ -88,7 +88,7 @@ fn start_of_logits(root: &Rng, member: usize, pair: usize) -> [f64; STATES] {
 /// `go_on` is asked between members; `None` means it said no.
 ///
 /// # Errors
-/// If the learner diverged: the model it learned is not finite.
+/// If a setting of the learner is out of range, or it diverged: the model it learned is not finite.
 pub fn learn(
     data: &Dataset,
     learner: Learner,
@@ -97,6 +97,9 @@ pub fn learn(
     root: &Rng,
     go_on: &dyn Fn() -> bool,
 ) -> ive::Result<Option<Learned>> {
+    if let Learner::Sgd(sgd) = learner {
+        sgd.check()?;
+    }
     let mut learned = Learned { values: Vec::new(), models: Vec::new(), discount };
     if learner == Learner::Limit {
         learned.values =

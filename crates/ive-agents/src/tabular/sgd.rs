@@ -1,4 +1,4 @@
-//! The learners of the paper: minibatches and Adam, in single precision. Paper: App. B.2.
+//! The learners of the paper: minibatches and Adam, in single precision. Paper: App. B.1.
 //!
 //! What makes them fast, without changing what is computed:
 //!
@@ -77,9 +77,29 @@ impl Adam {
 }
 
 impl Sgd {
+    /// The largest minibatch: counts are kept in a byte.
+    pub const MAX_BATCH: usize = 255;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// The first setting outside its range, with the range.
+    pub fn check(&self) -> ive::Result<()> {
+        let range = |what, value: f64, min, max| match value >= min && value <= max {
+            true => Ok(()),
+            false => Err(ive::Error::OutOfRange { what, value, min, max }),
+        };
+        range("learning rate", self.learning_rate, 0.0, MAX_LEARNING_RATE)?;
+        range("steps per minibatch", self.batch as f64, 1.0, Self::MAX_BATCH as f64)
+    }
+
     /// Expected SARSA under the uniform policy, in place on q̂ `[state, action]`: descends
     /// `mean ½(q̂(s, a) − γ mean_a' q̂(s', a'))²`, no gradient through the target. `order` draws the minibatches.
+    ///
+    /// # Panics
+    /// If [`check`](Self::check) fails.
     pub fn fit_values(&self, data: &Dataset, discount: f64, values: &mut [f64], order: &mut Rng) {
+        self.check().expect("settings of the learner");
         let mut steps: Vec<(u8, u8)> =
             data.transitions.iter().map(|t| ((t.state * ACTIONS + t.action) as u8, t.next as u8)).collect();
         let mut q = [[0.0; LANES]; PAIRS.div_ceil(LANES)];
@@ -90,7 +110,11 @@ impl Sgd {
 
     /// Maximum likelihood, in place on r̂ `[state, action]` and the logits `[state, action, next]`: descends
     /// `mean ½ r̂(s, a)² − log softmax(ℓ(s, a))[s']`. Only visited rows change.
+    ///
+    /// # Panics
+    /// If [`check`](Self::check) fails.
     pub fn fit_model(&self, data: &Dataset, reward: &mut [f64], logits: &mut [f64], order: &mut Rng) {
+        self.check().expect("settings of the learner");
         let visited: Vec<usize> = (0..PAIRS).filter(|&p| data.visited(p)).collect();
         let mut lane_of = [0; PAIRS];
         visited.iter().enumerate().for_each(|(lane, &pair)| lane_of[pair] = lane);
@@ -101,7 +125,7 @@ impl Sgd {
             fit.reward[lane / LANES][lane % LANES] = reward[pair] as f32;
             fit.scale[lane] = largest;
             for (s, logit) in row.iter().enumerate() {
-                fit.e[(lane / LANES) * STATES + s][lane % LANES] = (logit - largest).exp() as f32;
+                fit.e[(lane / LANES) * STATES + s][lane % LANES] = libm::exp(logit - largest) as f32;
             }
         }
         let mut steps: Vec<(u16, u8)> = data
@@ -117,7 +141,7 @@ impl Sgd {
             reward[pair] = f64::from(fit.reward[lane / LANES][lane % LANES]);
             for s in 0..STATES {
                 let e = f64::from(fit.e[(lane / LANES) * STATES + s][lane % LANES]);
-                logits[pair * STATES + s] = fit.scale[lane] + e.ln();
+                logits[pair * STATES + s] = fit.scale[lane] + libm::log(e);
             }
         }
     }
@@ -206,7 +230,7 @@ impl ModelFit {
             for i in 0..LANES {
                 if !(1e-12..1e12).contains(&sum[i]) {
                     rows.iter_mut().for_each(|row| row[i] /= sum[i]);
-                    self.scale[group * LANES + i] += f64::from(sum[i]).ln();
+                    self.scale[group * LANES + i] += libm::log(f64::from(sum[i]));
                     sum[i] = rows.iter().map(|row| row[i]).sum();
                 }
             }

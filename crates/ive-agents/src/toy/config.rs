@@ -22,7 +22,7 @@ impl DataLayout {
             Self::Gap => [evenly(-2.0, -1.0, 5), evenly(0.8, 1.8, 5)].concat(),
             Self::Centre => evenly(-1.0, 1.0, 10),
         };
-        let values = states.iter().map(|s| (2.0 * s).sin()).collect();
+        let values = states.iter().map(|s| libm::sin(2.0 * s)).collect();
         (states, values)
     }
 }

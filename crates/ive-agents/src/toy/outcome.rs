@@ -14,7 +14,7 @@ pub struct ToyOutcome {
     pub targets: Vec<f64>,
     /// Where `before` and `after` were evaluated.
     pub grid: Vec<f64>,
-    /// The implicit ensemble on the grid before training. Paper: Fig. 1 (a).
+    /// The implicit ensemble on the grid before training. Paper: Fig. 1 (b).
     pub before: ValueEnsemble,
     /// The implicit ensemble on the grid after training. Paper: Fig. 1 (c).
     pub after: ValueEnsemble,

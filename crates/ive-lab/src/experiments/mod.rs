@@ -172,7 +172,7 @@ fn over_seeds<T: Serialize + DeserializeOwned + Send>(
     done.sort_by_key(|(seed, _)| *seed);
     done.dedup_by_key(|(seed, _)| *seed);
     let missing: Vec<u64> = (0..seeds).filter(|s| done.binary_search_by_key(s, |d| d.0).is_err()).collect();
-    let bar = session.bar(name.word(), seeds as usize);
+    let bar = session.bar(name.word(), seeds as usize, "seeds");
     bar.set_position(done.len() as u64);
     if !done.is_empty() {
         session.say(&format!("{}: {} of {seeds} seeds are there already", name.word(), done.len()));

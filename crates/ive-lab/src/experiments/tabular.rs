@@ -40,6 +40,21 @@ pub struct Learning {
     pub ensemble: usize,
 }
 
+/// How the learning of a run compares with the paper's.
+pub fn compared_with_paper(learner: LearnerName, epochs: usize, learning_rate: f64) -> String {
+    match learner {
+        LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
+        LearnerName::Sgd if (epochs, learning_rate) == (10_000, 5e-5) => {
+            "10000 epochs of Adam at 5e-5 as in the paper, which does not converge".to_owned()
+        }
+        LearnerName::Sgd => {
+            format!(
+                "{epochs} epochs of Adam at {learning_rate:e} (the paper: 10000 at 5e-5, which does not converge)"
+            )
+        }
+    }
+}
+
 /// The stream of a seed from which its data come.
 const DATA: u64 = 0;
 /// The stream from which ties are broken.
@@ -54,7 +69,7 @@ impl Learning {
         range(&field("wind"), self.wind, 0.0, 1.0)?;
         range(&field("learning_rate"), self.learning_rate, 1e-7, MAX_LEARNING_RATE)?;
         range(&field("epochs"), self.epochs as f64, 1.0, 1e6)?;
-        range(&field("batch"), self.batch as f64, 1.0, 255.0)?;
+        range(&field("batch"), self.batch as f64, 1.0, Sgd::MAX_BATCH as f64)?;
         range(&field("ensemble"), self.ensemble as f64, 2.0, 100.0)
     }
 

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
+use super::small::Tables;
 use super::team::{Shared, Team};
 use super::{Backup, TabularModel, Transition, check_backup, reduce_actions};
 use crate::error::{finite, in_range, same_length};
@@ -60,8 +61,8 @@ impl TabularModel {
         check_backup(self, Backup::Evaluation(ive.policy), ive.discount)?;
         in_range("threads", ive.threads as f64, 1.0, 1024.0)?;
         if let Transition::Small(p) = &self.transition {
-            let [states, pairs] =
-                p.std(q, &self.reward, ive.policy, ive.discount, ive.members.ks(), ive.ddof);
+            let tables = Tables { q, reward: &self.reward, policy: ive.policy };
+            let [states, pairs] = p.std(tables, ive.discount, ive.members.ks(), ive.ddof);
             return Ok(Inconsistency { states, pairs });
         }
         let threads = ive.threads.min(self.states);
@@ -250,7 +251,7 @@ impl Space {
 
 /// Sums of deviations from the first member and of their squares. The first member is one of the numbers, so nothing
 /// cancels that is not small itself, and equal members give exactly zero.
-pub(super) struct Spread {
+struct Spread {
     started: bool,
     origin: Vec<f64>,
     sum: Vec<f64>,
@@ -258,12 +259,12 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    pub(super) fn new(n: usize) -> Self {
+    fn new(n: usize) -> Self {
         Self { started: false, origin: vec![0.0; n], sum: vec![0.0; n], squares: vec![0.0; n] }
     }
 
     /// Takes a whole member.
-    pub(super) fn add(&mut self, x: &[f64]) {
+    fn add(&mut self, x: &[f64]) {
         self.add_at(0, x);
         self.started = true;
     }
@@ -285,7 +286,7 @@ impl Spread {
     }
 
     /// σ of n members.
-    pub(super) fn std(mut self, n: usize, ddof: usize) -> Vec<f64> {
+    fn std(mut self, n: usize, ddof: usize) -> Vec<f64> {
         finish(&mut self.sum, &self.squares, n as f64, n as f64 - ddof as f64);
         self.sum
     }

@@ -2,97 +2,180 @@
 
 use multiversion::multiversion;
 
-use super::exact::Spread;
-
 /// Up to this many states a dense table is kept in this form.
 pub(super) const SMALL: usize = 64;
 
 const VECTOR: usize = 4;
-const WIDE: usize = 48;
+/// Lanes of one accumulation: thirteen or twelve vectors, which the registers of AVX2 hold.
+const WIDE: usize = 52;
+const MIDDLE: usize = 48;
 const NARROW: usize = 16;
 
-/// p̂ as `[next, action, state]`, the states padded to whole vectors.
+/// p̂ as `[next, lane]`; lanes are `[action, state]`, padded to whole vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Small {
     states: usize,
     actions: usize,
-    padded: usize,
-    p: Vec<f64>,
+    lanes: usize,
+    p: Aligned,
+}
+
+/// Zeros that start at a multiple of the vector size: a vector that straddles two cache lines costs twice as much.
+#[derive(Clone, Debug)]
+struct Aligned {
+    start: usize,
+    data: Vec<f64>,
+}
+
+impl PartialEq for Aligned {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Aligned {
+    fn zeros(n: usize) -> Self {
+        let data = vec![0.0; n + VECTOR];
+        let start = data.as_ptr().align_offset(VECTOR * size_of::<f64>()).min(VECTOR);
+        Self { start, data }
+    }
+
+    fn get(&self) -> &[f64] {
+        &self.data[self.start..self.data.len() + self.start - VECTOR]
+    }
+
+    fn get_mut(&mut self) -> &mut [f64] {
+        let end = self.data.len() + self.start - VECTOR;
+        &mut self.data[self.start..end]
+    }
 }
 
 impl Small {
     pub(super) fn new(states: usize, actions: usize, p: &[f64]) -> Self {
-        let padded = states.next_multiple_of(VECTOR);
-        let mut small = Self { states, actions, padded, p: vec![0.0; states * actions * padded] };
+        let lanes = (states * actions).next_multiple_of(VECTOR);
+        let mut small = Self { states, actions, lanes, p: Aligned::zeros(states * lanes) };
         for (pair, row) in p.chunks_exact(states).enumerate() {
             let lane = small.lane(pair);
-            row.iter().enumerate().for_each(|(next, &x)| small.p[next * actions * padded + lane] = x);
+            row.iter().enumerate().for_each(|(next, &x)| small.p.get_mut()[next * lanes + lane] = x);
         }
         small
     }
 
     fn lane(&self, pair: usize) -> usize {
-        (pair % self.actions) * self.padded + pair / self.actions
+        (pair % self.actions) * self.states + pair / self.actions
     }
 
     /// p̂(next | pair).
     pub(super) fn probability(&self, pair: usize, next: usize) -> f64 {
-        self.p[next * self.actions * self.padded + self.lane(pair)]
+        self.p.get()[next * self.lanes + self.lane(pair)]
     }
 
     /// A table over pairs, `[state, action]`, as lanes.
-    fn spread_out(&self, table: &[f64]) -> Vec<f64> {
-        let mut lanes = vec![0.0; self.actions * self.padded];
+    fn spread_out(&self, table: &[f64], lanes: &mut [f64]) {
         for (s, row) in table.chunks_exact(self.actions).enumerate() {
-            row.iter().enumerate().for_each(|(a, &x)| lanes[a * self.padded + s] = x);
+            row.iter().enumerate().for_each(|(a, &x)| lanes[a * self.states + s] = x);
         }
-        lanes
     }
 
     fn gather(&self, lanes: &[f64]) -> Vec<f64> {
-        (0..self.states * self.actions).map(|pair| lanes[self.lane(pair)]).collect()
+        let mut table = vec![0.0; self.states * self.actions];
+        for (s, row) in table.chunks_exact_mut(self.actions).enumerate() {
+            row.iter_mut().enumerate().for_each(|(a, x)| *x = lanes[a * self.states + s]);
+        }
+        table
     }
 
     /// `q = r̂ + γ Σ_s' p̂ v`, `[state, action]`.
     pub(super) fn backup(&self, reward: &[f64], values: &[f64], discount: f64) -> Vec<f64> {
-        let mut q = vec![0.0; self.actions * self.padded];
-        step(&self.p, values, &self.spread_out(reward), discount, &mut q);
-        self.gather(&q)
+        let mut lanes = vec![0.0; 2 * self.lanes];
+        let (q, r) = lanes.split_at_mut(self.lanes);
+        self.spread_out(reward, r);
+        one_step(self.p.get(), values, r, discount, q);
+        self.gather(q)
     }
 
     /// σ of the state values and of the action values over the members `ks`.
-    pub(super) fn std(
-        &self,
-        q: &[f64],
-        reward: &[f64],
-        policy: &[f64],
-        discount: f64,
-        ks: &[usize],
-        ddof: usize,
-    ) -> [Vec<f64>; 2] {
-        let [mut q, reward, policy] = [q, reward, policy].map(|x| self.spread_out(x));
-        let mut v = vec![0.0; self.padded];
-        weigh(&q, &policy, &mut v);
-        let (mut of_pairs, mut of_states) = (Spread::new(q.len()), Spread::new(v.len()));
-        let mut wanted = ks.iter().peekable();
-        for k in 0..=ks[ks.len() - 1] {
-            if k > 0 {
-                step(&self.p, &v[..self.states], &reward, discount, &mut q);
-                weigh(&q, &policy, &mut v);
-            }
-            if wanted.next_if(|next| **next == k).is_some() {
-                of_pairs.add(&q);
-                of_states.add(&v);
-            }
+    pub(super) fn std(&self, table: Tables<'_>, discount: f64, ks: &[usize], ddof: usize) -> [Vec<f64>; 2] {
+        let pairs = self.lanes;
+        // One allocation for everything that is as long as the pairs, and one for the states.
+        let (mut of_pairs, mut of_states) = (Aligned::zeros(6 * pairs), vec![0.0; 4 * self.states]);
+        let lanes: Vec<&mut [f64]> = of_pairs.get_mut().chunks_exact_mut(pairs).collect();
+        let [q, reward, policy, origin, sum, squares] = lanes.try_into().expect("six pieces");
+        let lanes: Vec<&mut [f64]> = of_states.chunks_exact_mut(self.states).collect();
+        let [v, v_origin, v_sum, v_squares] = lanes.try_into().expect("four pieces");
+        self.spread_out(table.q, q);
+        self.spread_out(table.reward, reward);
+        self.spread_out(table.policy, policy);
+        let pieces = Pieces {
+            q,
+            reward,
+            policy,
+            v,
+            pairs: [origin, sum, squares],
+            states: [v_origin, v_sum, v_squares],
+        };
+        all_steps(self.p.get(), pieces, discount, ks, ddof);
+        [
+            of_states[2 * self.states..3 * self.states].to_vec(),
+            self.gather(&of_pairs.get()[4 * pairs..5 * pairs]),
+        ]
+    }
+}
+
+/// Tables `[state, action]`: learned values, rewards and the policy.
+#[derive(Clone, Copy)]
+pub(super) struct Tables<'a> {
+    pub(super) q: &'a [f64],
+    pub(super) reward: &'a [f64],
+    pub(super) policy: &'a [f64],
+}
+
+/// The same as lanes, with what is accumulated: first member, sum of deviations from it, sum of their squares.
+struct Pieces<'a> {
+    q: &'a mut [f64],
+    reward: &'a [f64],
+    policy: &'a [f64],
+    v: &'a mut [f64],
+    pairs: [&'a mut [f64]; 3],
+    states: [&'a mut [f64]; 3],
+}
+
+/// All backups; σ replaces the sums of deviations.
+#[multiversion(targets = "simd")]
+fn all_steps(p: &[f64], mut x: Pieces<'_>, discount: f64, ks: &[usize], ddof: usize) {
+    weigh(x.q, x.policy, x.v);
+    let mut taken = 0;
+    for k in 0..=ks[ks.len() - 1] {
+        if k > 0 {
+            step(p, x.v, x.reward, discount, x.q);
+            weigh(x.q, x.policy, x.v);
         }
-        let mut states = of_states.std(ks.len(), ddof);
-        states.truncate(self.states);
-        [states, self.gather(&of_pairs.std(ks.len(), ddof))]
+        if ks[taken] == k {
+            take(taken, x.q, &mut x.pairs);
+            take(taken, x.v, &mut x.states);
+            taken += 1;
+        }
+    }
+    let (n, m) = (ks.len() as f64, ks.len() as f64 - ddof as f64);
+    for [_, sum, squares] in [x.pairs, x.states] {
+        sum.iter_mut().zip(&*squares).for_each(|(d, d2)| *d = ((d2 - *d * *d / n).max(0.0) / m).sqrt());
+    }
+}
+
+#[inline(always)]
+fn take(taken: usize, x: &[f64], [origin, sum, squares]: &mut [&mut [f64]; 3]) {
+    if taken == 0 {
+        return origin.copy_from_slice(x);
+    }
+    for (((o, x), s), s2) in origin.iter().zip(x).zip(sum.iter_mut()).zip(squares.iter_mut()) {
+        let d = x - o;
+        *s += d;
+        *s2 += d * d;
     }
 }
 
 /// `v(s) = Σ_a π(a | s) q(s, a)`, lane by lane.
-#[multiversion(targets = "simd")]
+#[inline(always)]
 fn weigh(q: &[f64], policy: &[f64], v: &mut [f64]) {
     v.fill(0.0);
     for (q, pi) in q.chunks_exact(v.len()).zip(policy.chunks_exact(v.len())) {
@@ -100,8 +183,13 @@ fn weigh(q: &[f64], policy: &[f64], v: &mut [f64]) {
     }
 }
 
-/// `q = r̂ + γ Σ_s' p̂(s' | ·) v(s')`.
 #[multiversion(targets = "simd")]
+fn one_step(p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
+    step(p, v, reward, discount, q);
+}
+
+/// `q = r̂ + γ Σ_s' p̂(s' | ·) v(s')`.
+#[inline(always)]
 fn step(p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
     #[inline(always)]
     fn block<const N: usize>(
@@ -127,6 +215,7 @@ fn step(p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
     while at < q.len() {
         at = match q.len() - at {
             WIDE.. => block::<WIDE>(p, v, reward, discount, q, at),
+            MIDDLE.. => block::<MIDDLE>(p, v, reward, discount, q, at),
             NARROW.. => block::<NARROW>(p, v, reward, discount, q, at),
             _ => block::<VECTOR>(p, v, reward, discount, q, at),
         };

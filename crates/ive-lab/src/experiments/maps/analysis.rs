@@ -8,7 +8,7 @@ use super::run::{Maps, names};
 use super::sweep::{IVE_SIZES, Settings};
 use crate::claim::{Claim, Verdict, interval};
 use crate::exit::{Failure, Outcome};
-use crate::experiments::tabular::LearnerName;
+use crate::experiments::tabular::compared_with_paper;
 use crate::report::plot::{self, Figure, Map};
 use crate::report::{Findings, table::Table, table::plus_minus};
 
@@ -48,13 +48,8 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
 }
 
 fn scale(settings: &Settings, seeds: usize) -> String {
-    let learner = match settings.learner {
-        LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
-        LearnerName::Sgd => format!("{} epochs of Adam at {}", settings.epochs, settings.learning_rate),
-    };
-    format!(
-        "{seeds} seeds (the paper: 1) with {learner} (the paper: 10000 at 5e-5, which does not converge)."
-    )
+    let learning = compared_with_paper(settings.learner, settings.epochs, settings.learning_rate);
+    format!("{seeds} seeds (the paper: 1) with {learning}.")
 }
 
 fn column<'a>(all: &'a [&Maps], panel: usize, of: impl Fn(&super::run::PanelOfSeed) -> f64 + 'a) -> Vec<f64> {

@@ -10,6 +10,7 @@ use super::sensitivity;
 use super::sweep::Settings;
 use crate::claim::{Claim, Verdict, interval};
 use crate::exit::Outcome;
+use crate::experiments::tabular::compared_with_paper;
 use crate::progress::Session;
 use crate::report::plot::{self, Curve, Panel, colour};
 use crate::report::{Findings, table::Table, table::plus_minus};
@@ -126,17 +127,8 @@ fn points(y: &[f64]) -> Vec<(f64, f64)> {
 }
 
 fn scale(settings: &Settings, seeds: usize) -> String {
-    let learner = match settings.learner {
-        crate::experiments::tabular::LearnerName::Limit => {
-            "the limit of the learners in place of minibatches".to_owned()
-        }
-        crate::experiments::tabular::LearnerName::Sgd => {
-            format!("{} epochs of Adam at {}", settings.epochs, settings.learning_rate)
-        }
-    };
-    format!(
-        "{seeds} seeds (the paper: 100) with {learner} (the paper: 10000 at 5e-5, which does not converge)."
-    )
+    let learning = compared_with_paper(settings.learner, settings.epochs, settings.learning_rate);
+    format!("{seeds} seeds (the paper: 100) with {learning}.")
 }
 
 type Side = fn(&Curves) -> &Vec<Vec<f64>>;

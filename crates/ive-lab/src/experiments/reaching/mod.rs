@@ -1,4 +1,4 @@
-//! Reaching (optimism) or avoiding (pessimism) the unseen cell by following disagreement. Paper: Sec. 4.3, Fig. 5.
+//! Reaching (optimism) or avoiding (pessimism) the unseen cell by following disagreement. Paper: Sec. 4.2, Fig. 5.
 
 pub mod analysis;
 pub mod run;

@@ -28,7 +28,7 @@ pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome
 }
 
 /// The policies `argmax_a σ(s, a)` and `argmin_a σ(s, a)` of each ensemble and `argmax_a q̂(s, a)`, followed through the
-/// true chain. Paper: App. B.2.2.
+/// true chain. Paper: App. A.2.5.
 pub fn curves(settings: &Settings, learned: &Learned, rng: &mut Rng) -> Outcome<Curves> {
     let n = settings.ensemble;
     let sigmas = [

@@ -3,9 +3,9 @@
 use ive::mean_and_error;
 use rayon::prelude::*;
 
-use super::run::{METHODS, seed};
+use super::run::{Curves, METHODS, seed};
 use super::sweep::{Settings, TieRule};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::experiments::tabular::LearnerName;
 use crate::progress::Session;
 use crate::report::table::{Table, plus_minus};
@@ -45,30 +45,33 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
     let mut table = Table::new(
         "Sensitivity: probability at the unseen cell at the last step, mean ± standard error; one change at a time from the settings \
          of this run. Rows without Adam use the limit of the learners.",
-        &["change", "seeds", "seek IVE", "EVE", "EMVE", "greedy", "avoid IVE", "EVE", "EMVE"],
+        &["change", "seeds", "seek IVE", "EVE", "EMVE", "greedy", "avoid IVE", "EVE", "EMVE", "greedy"],
     );
     let rows = rows(base);
-    let bar = session.bar("choices", rows.len());
+    let bar = session.bar("choices", rows.len(), "rows");
     for (name, settings) in rows {
-        if session.stopped() {
+        let go_on = || !session.stopped();
+        let ends: Vec<Option<[f64; 8]>> = (0..settings.seeds)
+            .into_par_iter()
+            .map(|s| ends(&settings, s, &go_on))
+            .collect::<Outcome<_>>()?;
+        let Some(ends) = ends.into_iter().collect::<Option<Vec<_>>>() else {
+            table.caption += " INTERRUPTED: rows are missing.";
             break;
-        }
-        let ends: Vec<[f64; 8]> =
-            (0..settings.seeds).into_par_iter().map(|s| ends(&settings, s)).collect::<Outcome<_>>()?;
+        };
         let column = |i: usize| plus_minus(mean_and_error(&ends.iter().map(|e| e[i]).collect::<Vec<_>>()));
-        let cells = [0, 1, 2, 3, 4, 5, 6].map(column);
-        table.row([name, settings.seeds.to_string()].into_iter().chain(cells));
+        table.row([name, settings.seeds.to_string()].into_iter().chain((0..8).map(column)));
         bar.inc(1);
     }
     bar.finish();
     Ok(table)
 }
 
-/// The ends of the curves of one seed: optimism of the four methods, then pessimism.
-fn ends(settings: &Settings, s: u64) -> Outcome<[f64; 8]> {
-    let all = seed(settings, s, &|| true)?
-        .ok_or_else(|| Failure::internal("a seed stopped though nobody asked"))?;
-    let last = settings.steps - 1;
-    let n = METHODS.len();
-    Ok(std::array::from_fn(|i| if i < n { all.optimism[i][last] } else { all.pessimism[i - n][last] }))
+/// The ends of the curves of one seed: optimism of the four methods, then pessimism. `None` if asked to stop.
+fn ends(settings: &Settings, s: u64, go_on: &(dyn Fn() -> bool + Sync)) -> Outcome<Option<[f64; 8]>> {
+    let (last, n) = (settings.steps - 1, METHODS.len());
+    let end = |all: Curves| {
+        std::array::from_fn(|i| if i < n { all.optimism[i][last] } else { all.pessimism[i - n][last] })
+    };
+    Ok(seed(settings, s, &|| go_on())?.map(end))
 }

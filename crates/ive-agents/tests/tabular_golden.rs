@@ -1,7 +1,7 @@
 //! The tabular learners against the NumPy program of `crates/ive/tests/golden` and against each other.
 
 use ive::Rng;
-use ive_agents::tabular::{self, Dataset, Learner, Sgd, limit};
+use ive_agents::tabular::{self, Dataset, Learner, Sgd, limit::Limit};
 use ive_envs::grid::{self, ACTIONS, PAIRS, Reaching, STATES, Transition};
 use serde_json::Value;
 
@@ -58,11 +58,11 @@ fn the_limit_matches_numpy() {
     let (q0, r0, logits) = starts();
     for gamma in [0.9, 0.99] {
         let key = |what: &str| format!("limit/gamma={gamma}/{what}");
-        let q = limit::values(&data, gamma, [q0.clone()].into_iter()).remove(0);
+        let q = Limit::new(&data).values(gamma, [q0.clone()].into_iter()).remove(0);
         assert_close(&q, &numbers(&golden[key("q")]), 1e-12, "q");
         let mut r = r0.clone();
         let start = |pair: usize| logits[pair * STATES..(pair + 1) * STATES].try_into().unwrap();
-        let p = limit::model(&data, &mut r, start);
+        let p = Limit::new(&data).model(&mut r, start);
         let model = ive::TabularModel::dense(STATES, ACTIONS, r, p).unwrap();
         let learned = tabular::Learned { values: vec![q], models: vec![model], discount: gamma };
         let sigma = |n| learned.implicit(&ive::Members::up_to(n).unwrap(), 0).unwrap();

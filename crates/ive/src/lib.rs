@@ -1,4 +1,17 @@
-//! Implicit value ensembles.
+#![doc = include_str!("../README.md")]
+//!
+//! # The library
+//!
+//! | stage | where |
+//! |---|---|
+//! | what a model must answer | [`Model`], [`ValueFunction`], [`Policy`], [`BellmanOperator`] |
+//! | imagined paths | [`unroll`], [`branch`], [`Rollout`] |
+//! | estimates of the value | [`ValueEnsemble`], [`Members`] |
+//! | tables, exactly | [`TabularModel`], [`ExactIve`] |
+//! | disagreement | [`Signal`], [`std()`], [`jensen_shannon`] |
+//! | what to do about it | [`Attitude`], [`greedy`], [`mix_logits`], [`mix_probabilities`] |
+//! | is it any good? | [`auroc`], [`aupr`], [`fpr95`], [`spearman`], [`bootstrap_interval`] |
+
 mod decide;
 mod ensemble;
 mod error;

@@ -245,3 +245,23 @@ fn the_error_of_a_sampled_std_covers_the_truth() {
     assert!((std[0] - 1.0).abs() < 4.0 * error[0], "{std:?} ± {error:?}");
     assert!(ValueEnsemble::sampled_std(&noisy(1)).is_err());
 }
+
+/// μ + β·σ is what it says, and the optimality operator agrees with value iteration by hand: two states, state 0 may
+/// stay (reward 0) or move to state 1 (reward −1); state 1 pays 1 for ever. γ = ½, v̂ = 0.
+#[test]
+fn optimality_and_utility_by_hand() {
+    let model =
+        TabularModel::dense(2, 2, vec![0.0, -1.0, 1.0, 1.0], vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+            .unwrap();
+    let op = model.state_operator(Backup::Optimality, 0.5).unwrap();
+    let ensemble = ValueEnsemble::implicit_exact(&op, &[0.0, 0.0], &Members::up_to(3).unwrap()).unwrap();
+    let members: Vec<Vec<f64>> = ensemble.members().map(<[f64]>::to_vec).collect();
+    // v¹ = (max(0, −1), 1), v² = (max(0, −1 + ½), 1 + ½), v³ = (max(0, −1 + ¾), 1 + ¾).
+    assert_eq!(members, [[0.0, 0.0], [0.0, 1.0], [0.0, 1.5], [0.0, 1.75]]);
+    let (mean, std) = (ensemble.mean(), ensemble.std());
+    let utility = ensemble.score(Signal::MeanPlusStd { beta: -2.0 });
+    assert_eq!(utility, [mean[0] - 2.0 * std[0], mean[1] - 2.0 * std[1]]);
+    assert!(
+        (std[1] - (1.828_125_f64 - 1.062_5 * 1.062_5 + 1.062_5 * 1.062_5 - 1.128_906_25).sqrt()).abs() < 1.0
+    );
+}

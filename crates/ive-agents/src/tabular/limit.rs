@@ -8,54 +8,64 @@ use ive_envs::grid::{ACTIONS, PAIRS, STATES};
 
 use super::Dataset;
 
-/// The fixed points of expected SARSA under the uniform policy, one for each random start, `[state, action]`.
-///
-/// With ū(s) = mean_a q(s, a), visited pairs obey q(s, a) = γ Σ P̂ ū(s'), so the unknowns are the 25 numbers ū:
-/// `ū(s) − γ/4 Σ_{a visited} Σ_s' P̂(s' | s, a) ū(s') = ¼ Σ_{a unvisited} q⁰(s, a)`.
-pub fn values(data: &Dataset, discount: f64, starts: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<f64>> {
-    let share = 1.0 / ACTIONS as f64;
-    let mut matrix = [[0.0; STATES]; STATES];
-    for pair in (0..PAIRS).filter(|&p| data.visited(p)) {
-        let scale = discount * share / f64::from(data.pair_counts[pair]);
-        for (m, &n) in matrix[pair / ACTIONS].iter_mut().zip(&data.counts[pair * STATES..]) {
-            *m -= scale * f64::from(n);
-        }
-    }
-    (0..STATES).for_each(|s| matrix[s][s] += 1.0);
-    let starts: Vec<Vec<f64>> = starts.collect();
-    let kept = |q: &[f64], s: usize| {
-        (s * ACTIONS..(s + 1) * ACTIONS).filter(|&p| !data.visited(p)).map(|p| share * q[p]).sum::<f64>()
-    };
-    let right: Vec<[f64; STATES]> = starts.iter().map(|q| std::array::from_fn(|s| kept(q, s))).collect();
-    let means = solve(matrix, right);
-    starts
-        .into_iter()
-        .zip(means)
-        .map(|(mut q, mean)| {
-            for pair in (0..PAIRS).filter(|&p| data.visited(p)) {
-                let counts = &data.counts[pair * STATES..(pair + 1) * STATES];
-                let sum: f64 = counts.iter().zip(&mean).map(|(&n, u)| f64::from(n) * u).sum();
-                q[pair] = discount * sum / f64::from(data.pair_counts[pair]);
-            }
-            q
-        })
-        .collect()
+/// What the data say about the next state, from which every limit follows.
+#[derive(Clone, Debug)]
+pub struct Limit<'a> {
+    data: &'a Dataset,
+    /// How often each next state follows a visited pair, `[state, action, next]`.
+    frequency: Vec<f64>,
+    /// The same without the zeros: pair, next state, frequency.
+    seen: Vec<(usize, usize, f64)>,
 }
 
-/// The maximum-likelihood model: sets r̂ of visited pairs to zero and returns p̂, `[state, action, next]`.
-/// `start(pair)` gives the random logits of an unvisited pair.
-pub fn model(data: &Dataset, reward: &mut [f64], start: impl Fn(usize) -> [f64; STATES]) -> Vec<f64> {
-    let mut p = Vec::with_capacity(PAIRS * STATES);
-    for pair in 0..PAIRS {
-        if data.visited(pair) {
-            reward[pair] = 0.0;
-            let total = f64::from(data.pair_counts[pair]);
-            p.extend(data.counts[pair * STATES..(pair + 1) * STATES].iter().map(|&n| f64::from(n) / total));
-        } else {
-            p.extend(ive::softmax(&start(pair)));
+impl<'a> Limit<'a> {
+    /// Counts.
+    pub fn new(data: &'a Dataset) -> Self {
+        let (mut frequency, mut seen) = (vec![0.0; PAIRS * STATES], Vec::new());
+        for (i, &n) in data.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let share = f64::from(n) / f64::from(data.pair_counts[i / STATES]);
+            frequency[i] = share;
+            seen.push((i / STATES, i % STATES, share));
         }
+        Self { data, frequency, seen }
     }
-    p
+
+    /// The fixed points of expected SARSA under the uniform policy, one for each random start, `[state, action]`.
+    ///
+    /// With ū(s) = mean_a q(s, a), visited pairs obey q(s, a) = γ Σ P̂ ū(s'), so the unknowns are the 25 numbers ū:
+    /// `ū(s) − γ/4 Σ_{a visited} Σ_s' P̂(s' | s, a) ū(s') = ¼ Σ_{a unvisited} q⁰(s, a)`.
+    pub fn values(&self, discount: f64, starts: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<f64>> {
+        let share = 1.0 / ACTIONS as f64;
+        let mut matrix = [[0.0; STATES]; STATES];
+        (0..STATES).for_each(|s| matrix[s][s] = 1.0);
+        self.seen.iter().for_each(|&(pair, next, f)| matrix[pair / ACTIONS][next] -= discount * share * f);
+        let mut all: Vec<Vec<f64>> = starts.collect();
+        for q in &mut all {
+            (0..PAIRS).filter(|&p| self.data.visited(p)).for_each(|p| q[p] = 0.0);
+        }
+        let kept = |q: &Vec<f64>| {
+            std::array::from_fn(|s| share * q[s * ACTIONS..(s + 1) * ACTIONS].iter().sum::<f64>())
+        };
+        let means = solve(matrix, all.iter().map(kept).collect());
+        for (q, mean) in all.iter_mut().zip(means) {
+            self.seen.iter().for_each(|&(pair, next, f)| q[pair] += discount * f * mean[next]);
+        }
+        all
+    }
+
+    /// The maximum-likelihood model: sets r̂ of visited pairs to zero and returns p̂, `[state, action, next]`.
+    /// `start(pair)` gives the random logits of an unvisited pair.
+    pub fn model(&self, reward: &mut [f64], start: impl Fn(usize) -> [f64; STATES]) -> Vec<f64> {
+        let mut p = self.frequency.clone();
+        for (pair, row) in p.chunks_exact_mut(STATES).enumerate() {
+            if self.data.visited(pair) {
+                reward[pair] = 0.0;
+            } else {
+                row.copy_from_slice(&ive::softmax(&start(pair)));
+            }
+        }
+        p
+    }
 }
 
 /// Solves `M x = b` for several b by elimination. Rows of M are diagonally dominant (γ < 1), so no pivoting is needed.

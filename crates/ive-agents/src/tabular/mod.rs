@@ -101,9 +101,9 @@ pub fn learn(
         sgd.check()?;
     }
     let mut learned = Learned { values: Vec::new(), models: Vec::new(), discount };
+    let limit = limit::Limit::new(data);
     if learner == Learner::Limit {
-        learned.values =
-            limit::values(data, discount, (0..members).map(|i| start_of_pairs(root, VALUE_START, i)));
+        learned.values = limit.values(discount, (0..members).map(|i| start_of_pairs(root, VALUE_START, i)));
     }
     for member in 0..members {
         if !go_on() {
@@ -112,7 +112,7 @@ pub fn learn(
         let mut reward = start_of_pairs(root, REWARD_START, member);
         let start = |pair| start_of_logits(root, member, pair);
         let transition = match learner {
-            Learner::Limit => limit::model(data, &mut reward, start),
+            Learner::Limit => limit.model(&mut reward, start),
             Learner::Sgd(sgd) => {
                 let mut values = start_of_pairs(root, VALUE_START, member);
                 let orders = [VALUE_ORDER, MODEL_ORDER].map(|o| root.fold_in(o).fold_in(member as u64));

@@ -1,0 +1,98 @@
+//! The documents are tested too: what they name exists.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// All Rust text of a crate.
+fn source(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text += &source(&path);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            text += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    text
+}
+
+fn in_backticks(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn defines(text: &str, name: &str) -> bool {
+    ["fn", "struct", "enum", "trait", "mod", "const", "type"].iter().any(|kind| {
+        text.match_indices(&format!("{kind} {name}")).any(|(at, found)| {
+            !text[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        })
+    }) || text.lines().any(|l| {
+        // A variant of an enum.
+        l.trim().trim_end_matches([',', '{', ' ']).split('(').next() == Some(name)
+    })
+}
+
+#[test]
+fn every_symbol_and_test_of_the_paper_map_exists() {
+    let map = read("docs/paper-map.md");
+    let (mut symbols, mut tests) = (0, 0);
+    for line in map.lines().filter(|l| l.starts_with('|')) {
+        for word in in_backticks(line) {
+            if let Some((file, test)) = word.split_once(".rs::") {
+                let name = test.rsplit("::").next().unwrap();
+                assert!(
+                    read(&format!("{file}.rs")).contains(&format!("fn {name}(")),
+                    "no test {name} in {file}.rs"
+                );
+                tests += 1;
+            } else if let Some((krate, path)) = word.split_once("::").filter(|(k, _)| k.starts_with("ive")) {
+                let folder = root().join("crates").join(krate.replace('_', "-")).join("src");
+                let name = path.rsplit("::").next().unwrap();
+                assert!(defines(&source(&folder), name), "{word} does not exist");
+                symbols += 1;
+            }
+        }
+    }
+    assert!(symbols > 20 && tests > 20, "the map names {symbols} symbols and {tests} tests");
+}
+
+/// Every figure, table and equation of the paper has a row.
+#[test]
+fn the_paper_map_is_complete() {
+    let map = read("docs/paper-map.md");
+    let row = |item: &str| map.lines().any(|l| l.starts_with(&format!("| {item}")));
+    (1..=16).for_each(|n| assert!(row(&format!("Fig. {n}")) || row(&format!("Figure {n}")), "Figure {n}"));
+    (1..=3).for_each(|n| assert!(row(&format!("Table {n}")), "Table {n}"));
+}
+
+#[test]
+fn the_readme_of_the_library_is_the_readme() {
+    assert_eq!(read("README.md"), read("crates/ive/README.md"));
+}
+
+#[test]
+fn links_in_documents_lead_somewhere() {
+    for document in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/deviations.md",
+        "docs/paper-map.md",
+        "docs/summary.md",
+    ] {
+        let folder = root().join(document).parent().unwrap().to_owned();
+        for link in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if !link.starts_with("http") && !link.starts_with('#') {
+                let target = link.split('#').next().unwrap();
+                assert!(folder.join(target).exists(), "{document}: {target} does not exist");
+            }
+        }
+    }
+}

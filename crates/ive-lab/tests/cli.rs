@@ -244,5 +244,5 @@ fn worlds_are_listed_described_and_traced() {
     assert_eq!(lines[0]["hash"].as_str().unwrap().len(), 16);
     std::fs::write(dir.0.join("actions"), "0\n1\nx\n").unwrap();
     let bad = dir.ive("env trace minatar:breakout --seed 3 --rng numpy --actions actions --steps 3 --json");
-    assert!(!bad.status.success() && text(&bad.stderr).contains("line 3"), "{}", text(&bad.stderr));
+    assert!(!bad.status.success() && text(&bad.stderr).contains("actions:3:"), "{}", text(&bad.stderr));
 }

@@ -11,6 +11,9 @@ use crate::store::Store;
 use plot::Figure;
 use table::{Table, escape};
 
+/// Tables with more columns stay out of the report.
+const WIDEST: usize = 12;
+
 /// What an experiment found.
 #[derive(Clone, Debug)]
 pub struct Findings {
@@ -71,9 +74,11 @@ impl Findings {
                 escape(&figure.caption)
             );
         }
+        // Very wide tables are for spreadsheets: they are among the files, not in the report.
         out += &self
             .tables
             .iter()
+            .filter(|(_, t)| t.head.len() <= WIDEST)
             .map(|(_, t)| format!("<div class=\"wide\">{}</div>\n", t.html()))
             .collect::<String>();
         out + "</section>\n"

@@ -215,10 +215,10 @@ fn finish(name: &str, caption: &str, scene: &Scene) -> Outcome<Figure> {
     let png = PngBackend::new()
         .render_scene(scene)
         .map_err(|e| Failure::internal(format!("cannot draw {name}: {e}")))?;
-    Ok(Figure {
-        name: name.to_owned(),
-        caption: caption.to_owned(),
-        svg: SvgBackend::new().render_scene(scene),
-        png,
-    })
+    // A view box makes the drawing scale with the page; the library leaves it out.
+    // Names inside a drawing must differ from those of the other drawings of the same page.
+    let svg = SvgBackend::new().render_scene(scene).replace("kuva-", &format!("{name}-"));
+    let scalable = format!("<svg viewBox=\"0 0 {} {}\" ", scene.width, scene.height);
+    let svg = if svg.contains("viewBox") { svg } else { svg.replacen("<svg ", &scalable, 1) };
+    Ok(Figure { name: name.to_owned(), caption: caption.to_owned(), svg, png })
 }

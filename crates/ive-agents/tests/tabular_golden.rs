@@ -1,5 +1,7 @@
 //! The tabular learners against the NumPy program of `crates/ive/tests/golden` and against each other.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
 use ive::Rng;
 use ive_agents::tabular::{self, Dataset, Learner, Sgd, limit::Limit};
 use ive_envs::grid::{self, ACTIONS, PAIRS, Reaching, STATES, Transition};
@@ -27,7 +29,7 @@ fn assert_close(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
 fn data() -> Dataset {
     let step = |i: usize| {
         let (state, action) = (1 + 7 * i % 24, (i / 24 + i / 100) % 4);
-        let moved = if i % 10 == 0 { (action + 1) % 4 } else { action };
+        let moved = if i.is_multiple_of(10) { (action + 1) % 4 } else { action };
         Transition { state, action, next: grid::next_state(state, moved) }
     };
     let kept = |t: &Transition| t.next != grid::UNSEEN && !(t.state + 3 * t.action).is_multiple_of(8);

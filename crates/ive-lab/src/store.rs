@@ -194,7 +194,7 @@ fn difference(old: &Value, new: &Value) -> String {
                 }
             }
             (a, b) if a != b && (a.is_object() || b.is_object()) => {
-                out.push(format!("{at} present in one of them only"))
+                out.push(format!("{at} present in one of them only"));
             }
             (a, b) if a != b => out.push(format!("{at} {a} → {b}")),
             _ => {}

@@ -1,5 +1,7 @@
 //! The documents are tested too: what they name exists.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

@@ -94,7 +94,7 @@ fn ranks(x: &[f64]) -> Vec<f64> {
     let mut rank = vec![0.0; x.len()];
     for tie in order.chunk_by(|&i, &j| x[i] == x[j]) {
         let below = x.iter().filter(|&&v| v < x[tie[0]]).count();
-        tie.iter().for_each(|&i| rank[i] = below as f64 + (tie.len() as f64 + 1.0) / 2.0);
+        tie.iter().for_each(|&i| rank[i] = below as f64 + f64::midpoint(tie.len() as f64, 1.0));
     }
     rank
 }

@@ -64,7 +64,7 @@ impl Rollout {
 
     /// How many steps the path has.
     pub fn horizon(&self) -> usize {
-        if self.batch == 0 { 0 } else { self.rewards.len() / self.batch }
+        self.rewards.len().checked_div(self.batch).unwrap_or(0)
     }
 
     /// v̂(sᵏ), `[b]`.

@@ -1,5 +1,7 @@
 //! Wrong input is refused with an error that carries the operands; nothing panics.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
 use ive::*;
 
 fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
@@ -65,7 +67,7 @@ fn tables_are_checked() {
 
 #[test]
 fn a_failing_model_is_named_and_its_error_kept() {
-    let model = |_: &Vec<f64>, _: &(), _: &mut Rng| -> std::result::Result<Imagined<Vec<f64>>, ModelError> {
+    let model = |_: &Vec<f64>, (): &(), _: &mut Rng| -> std::result::Result<Imagined<Vec<f64>>, ModelError> {
         Err("device lost".into())
     };
     let value = |s: &Vec<f64>| -> std::result::Result<_, ModelError> { Ok(s.clone()) };
@@ -80,7 +82,7 @@ fn a_failing_model_is_named_and_its_error_kept() {
 /// A model that returns too few rewards is caught at the step where it happens.
 #[test]
 fn a_model_with_a_wrong_batch_is_refused() {
-    let model = |s: &Vec<f64>, _: &(), _: &mut Rng| -> std::result::Result<_, ModelError> {
+    let model = |s: &Vec<f64>, (): &(), _: &mut Rng| -> std::result::Result<_, ModelError> {
         Ok(Imagined { next: s.clone(), reward: vec![0.0], discount: vec![0.9; 2] })
     };
     let value = |s: &Vec<f64>| -> std::result::Result<_, ModelError> { Ok(s.clone()) };

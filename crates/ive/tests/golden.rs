@@ -1,6 +1,8 @@
 //! Replays `golden/tabular.json`: numbers of an independent float64 NumPy program, made from tables that are formulas
 //! (`golden/README.md`), so no random number is involved.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
 use ive::{Backup, ExactIve, Members, TabularModel, ValueEnsemble, softmax};
 use serde_json::Value;
 

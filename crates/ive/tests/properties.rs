@@ -1,5 +1,7 @@
 //! Laws that every implicit value ensemble obeys, whatever the model.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
 use ive::{
     Backup, BellmanOperator, ExactIve, Imagined, Members, ModelError, Rng, Signal, TabularModel,
     ValueEnsemble, mean_and_error, reduce_actions, unroll,
@@ -173,7 +175,7 @@ proptest! {
     /// A batch of two states gives what each gives alone.
     #[test]
     fn a_batch_is_its_singles(x in -3.0f64..3.0, y in -3.0f64..3.0, gain in 0.5f64..1.2) {
-        let model = |s: &Vec<f64>, _: &(), _: &mut Rng| -> std::result::Result<_, ModelError> {
+        let model = |s: &Vec<f64>, (): &(), _: &mut Rng| -> std::result::Result<_, ModelError> {
             let next: Vec<f64> = s.iter().map(|x| gain * x).collect();
             Ok(Imagined { reward: next.iter().map(|x| x.sin()).collect(), discount: vec![0.9; s.len()], next })
         };

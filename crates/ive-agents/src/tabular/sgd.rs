@@ -85,9 +85,12 @@ impl Sgd {
     /// # Errors
     /// The first setting outside its range, with the range.
     pub fn check(&self) -> ive::Result<()> {
-        let range = |what, value: f64, min, max| match value >= min && value <= max {
-            true => Ok(()),
-            false => Err(ive::Error::OutOfRange { what, value, min, max }),
+        let range = |what, value: f64, min, max| {
+            if value >= min && value <= max {
+                Ok(())
+            } else {
+                Err(ive::Error::OutOfRange { what, value, min, max })
+            }
         };
         range("learning rate", self.learning_rate, 0.0, MAX_LEARNING_RATE)?;
         range("steps per minibatch", self.batch as f64, 1.0, Self::MAX_BATCH as f64)
@@ -150,7 +153,8 @@ impl Sgd {
     #[inline(always)]
     fn arrange<T>(&self, steps: &mut [T], order: &mut Rng) {
         if self.shuffle {
-            let last = if steps.len() % self.batch == 0 { self.batch } else { steps.len() % self.batch };
+            let last =
+                if steps.len().is_multiple_of(self.batch) { self.batch } else { steps.len() % self.batch };
             order.shuffle_front(steps, steps.len() - last);
         }
     }

@@ -111,9 +111,10 @@ fn claims_html(claims: &[Claim]) -> String {
 /// `0.912 [0.894, 0.929]`.
 pub fn effect(c: &Claim) -> String {
     let (low, high) = c.interval;
-    match low.is_finite() {
-        true => format!("{:.3} [{low:.3}, {high:.3}]", c.effect),
-        false => format!("{:.3}", c.effect),
+    if low.is_finite() {
+        format!("{:.3} [{low:.3}, {high:.3}]", c.effect)
+    } else {
+        format!("{:.3}", c.effect)
     }
 }
 

@@ -30,9 +30,12 @@ impl Table {
 
     /// For spreadsheets.
     pub fn csv(&self) -> String {
-        let quote = |cell: &String| match cell.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
+        let quote = |cell: &String| {
+            if cell.contains([',', '"', '\n']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.clone()
+            }
         };
         let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\n";
         std::iter::once(&self.head).chain(&self.rows).map(line).collect()

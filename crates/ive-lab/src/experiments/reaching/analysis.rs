@@ -219,7 +219,7 @@ fn claims(
 
 fn curve_table(settings: &Settings, curves: &[&Curves], uniform: &[Vec<f64>; 2]) -> Table {
     let steps: Vec<usize> = [10, 20, 50, 100, 150].into_iter().filter(|l| *l <= settings.steps).collect();
-    let head: Vec<String> = ["".to_owned(), "policy".to_owned()]
+    let head: Vec<String> = [String::new(), "policy".to_owned()]
         .into_iter()
         .chain(steps.iter().map(|l| format!("l = {l}")))
         .collect();

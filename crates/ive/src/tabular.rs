@@ -5,6 +5,7 @@
 use crate::error::{finite, in_range, same_length};
 use crate::{BellmanOperator, Error, Imagined, Model, ModelError, Result, Rng};
 
+mod dense;
 mod exact;
 mod small;
 mod team;

@@ -1,12 +1,14 @@
 //! Which of the unstated choices matter: one change at a time.
 
-use ive::mean_and_error;
+use ive::{Rng, auroc, mean_and_error};
+use ive_envs::grid::PAIRS;
 use rayon::prelude::*;
 
-use super::run::{Curves, METHODS, seed};
+use super::run::{METHODS, curves};
 use super::sweep::{Settings, TieRule};
 use crate::exit::Outcome;
-use crate::experiments::tabular::LearnerName;
+use crate::experiments::ours;
+use crate::experiments::tabular::{LearnerName, TIES};
 use crate::progress::Session;
 use crate::report::table::{Table, plus_minus};
 
@@ -43,35 +45,56 @@ fn rows(base: &Settings) -> Vec<Row> {
 /// The table: probabilities at the last step for every row.
 pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
     let mut table = Table::new(
-        "Sensitivity: probability at the unseen cell at the last step, mean ± standard error; one change at a time from the settings \
+        "Sensitivity: probability at the unseen cell at the last step, mean ± standard error, and the area under the ROC curve of σ-IVE for unvisited pairs; one change at a time from the settings \
          of this run. Rows without Adam use the limit of the learners.",
-        &["change", "seeds", "seek IVE", "EVE", "EMVE", "greedy", "avoid IVE", "EVE", "EMVE", "greedy"],
+        &[
+            "change",
+            "seeds",
+            "seek IVE",
+            "EVE",
+            "EMVE",
+            "greedy",
+            "avoid IVE",
+            "EVE",
+            "EMVE",
+            "greedy",
+            "AUROC IVE",
+        ],
     );
     let rows = rows(base);
     let bar = session.bar("choices", rows.len(), "rows");
     for (name, settings) in rows {
         let go_on = || !session.stopped();
-        let ends: Vec<Option<[f64; 8]>> = (0..settings.seeds)
+        let ends: Vec<Option<[f64; 9]>> = (0..settings.seeds)
             .into_par_iter()
-            .map(|s| ends(&settings, s, &go_on))
+            .map(|s| measures(&settings, s, &go_on))
             .collect::<Outcome<_>>()?;
         let Some(ends) = ends.into_iter().collect::<Option<Vec<_>>>() else {
             table.caption += " INTERRUPTED: rows are missing.";
             break;
         };
         let column = |i: usize| plus_minus(mean_and_error(&ends.iter().map(|e| e[i]).collect::<Vec<_>>()));
-        table.row([name, settings.seeds.to_string()].into_iter().chain((0..8).map(column)));
+        table.row([name, settings.seeds.to_string()].into_iter().chain((0..9).map(column)));
         bar.inc(1);
     }
     bar.finish();
     Ok(table)
 }
 
-/// The ends of the curves of one seed: optimism of the four methods, then pessimism. `None` if asked to stop.
-fn ends(settings: &Settings, s: u64, go_on: &(dyn Fn() -> bool + Sync)) -> Outcome<Option<[f64; 8]>> {
-    let (last, n) = (settings.steps - 1, METHODS.len());
-    let end = |all: Curves| {
-        std::array::from_fn(|i| if i < n { all.optimism[i][last] } else { all.pessimism[i - n][last] })
+/// The ends of the curves of one seed, optimism of the four methods and then pessimism, and how well σ-IVE tells visited
+/// pairs from others (area under the ROC curve). `None` if asked to stop.
+fn measures(settings: &Settings, seed: u64, go_on: &(dyn Fn() -> bool + Sync)) -> Outcome<Option<[f64; 9]>> {
+    let Some((data, learned)) = settings.learning().learn(seed, &|| go_on())? else { return Ok(None) };
+    let all = curves(settings, &learned, &mut Rng::from_seed(seed).fold_in(TIES))?;
+    let sigma = ours(learned.implicit(&settings.members()?, settings.ddof))?.pairs;
+    let of = |visited: bool| {
+        (0..PAIRS).filter(|&p| data.visited(p) == visited).map(|p| sigma[p]).collect::<Vec<_>>()
     };
-    Ok(seed(settings, s, &|| go_on())?.map(end))
+    let detection = ours(auroc(&of(true), &of(false)))?;
+    let (last, n) = (settings.steps - 1, METHODS.len());
+    Ok(Some(std::array::from_fn(|i| match i {
+        8 => detection,
+        _ if i < n => all.optimism[i][last],
+        _ => all.pessimism[i - n][last],
+    })))
 }

@@ -134,11 +134,28 @@ fn mix_actions(p: &[f64], policy: &[f64], actions: usize, states: usize) -> Vec<
     let mut mixed = Vec::with_capacity(p.len() / actions);
     for (p, policy) in p.chunks_exact(actions * states).zip(policy.chunks_exact(actions)) {
         let at = mixed.len();
-        mixed.extend(p[..states].iter().map(|x| policy[0] * x));
-        let rest = p.chunks_exact(states).zip(policy).skip(1);
-        rest.for_each(|(row, pi)| add_scaled(row, *pi, &mut mixed[at..]));
+        // Zeroed row by row, so that the zeros are still in the cache when they are replaced.
+        mixed.resize(at + states, 0.0);
+        mix_row(p, policy, &mut mixed[at..]);
     }
     mixed
+}
+
+#[multiversion(targets = "simd")]
+fn mix_row(p: &[f64], policy: &[f64], out: &mut [f64]) {
+    let states = out.len();
+    let (chunks, rest) = out.as_chunks_mut::<16>();
+    for (i, chunk) in chunks.iter_mut().enumerate() {
+        let mut sum = [0.0; 16];
+        for (row, pi) in p.chunks_exact(states).zip(policy) {
+            sum.iter_mut().zip(&row[16 * i..16 * i + 16]).for_each(|(s, x)| *s += pi * x);
+        }
+        *chunk = sum;
+    }
+    let done = states - rest.len();
+    for (i, x) in rest.iter_mut().enumerate() {
+        *x = p.chunks_exact(states).zip(policy).map(|(row, pi)| pi * row[done + i]).sum();
+    }
 }
 
 #[multiversion(targets = "simd")]

@@ -96,7 +96,7 @@ fn claims_html(claims: &[Claim]) -> String {
             "<tr><td>{}</td><td>{}<br><small>{}</small></td><td class=\"number\">{}</td><td class=\"{class}\">{}</td></tr>\n",
             c.hypothesis,
             escape(&c.claim),
-            escape(&[c.measure.as_str(), c.note.as_str()].join(". ")),
+            escape(&[c.measure.as_str(), c.note.as_str()].join("; ")),
             effect(c),
             c.verdict.words()
         )

@@ -61,7 +61,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
             settings.steps
         ),
         text: vec![format!(
-            "One model and one value function on the line from −3 to 3, trained so that all of the k-step values v̂⁰ … v̂^{} agree with ten given \
+            "One model and one value function on the line from −3 to 3, trained so that all k-step values, k = 0..{}, agree with ten given \
              targets. Where there is a target the members agree; elsewhere nothing makes them.",
             settings.horizon
         )],

@@ -49,7 +49,8 @@ impl Job<'_> {
         let vectors = space.blocks(s_all);
         let mut sigma = vec![0.0; pairs.len()];
         let mut projected = vec![[0.0; WIDTH]; ROWS * vectors.len() / s_all];
-        for (i, rows) in p.chunks(ROWS * s_all).enumerate() {
+        // From the end: what was read last is still in the cache.
+        for (i, rows) in p.chunks(ROWS * s_all).enumerate().rev() {
             let count = rows.len() / s_all;
             for (vectors, out) in vectors.chunks_exact(s_all).zip(projected.chunks_exact_mut(ROWS)) {
                 project(rows, vectors, &mut out[..count]);

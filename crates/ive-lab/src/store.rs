@@ -90,7 +90,7 @@ impl Store {
                         "{here} holds results of other settings ({what}); choose another --out, or --overwrite"
                     )));
                 }
-                for name in ["toy", "maps", "reaching"] {
+                for name in old["settings"].as_object().into_iter().flat_map(|parts| parts.keys()) {
                     match fs::remove_dir_all(root.join(name)) {
                         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                             return Err(io(root, "empty", &e));

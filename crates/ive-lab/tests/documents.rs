@@ -72,6 +72,7 @@ fn the_paper_map_is_complete() {
     let row = |item: &str| map.lines().any(|l| l.starts_with(&format!("| {item}")));
     (1..=16).for_each(|n| assert!(row(&format!("Fig. {n}")) || row(&format!("Figure {n}")), "Figure {n}"));
     (1..=3).for_each(|n| assert!(row(&format!("Table {n}")), "Table {n}"));
+    (1..=40).for_each(|n| assert!(row(&format!("Eq. ({n})")), "Eq. ({n})"));
 }
 
 #[test]

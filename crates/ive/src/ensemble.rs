@@ -188,9 +188,11 @@ impl ValueEnsemble {
     /// Any statistic over the members, `[state]`.
     pub fn score(&self, signal: Signal) -> Vec<f64> {
         match signal {
-            Signal::Mean => {
-                self.each(|sum, x| *sum += x).into_iter().map(|sum| sum / self.size as f64).collect()
-            }
+            Signal::Mean => self
+                .each_from(0.0, |sum, x| *sum += x)
+                .into_iter()
+                .map(|sum| sum / self.size as f64)
+                .collect(),
             Signal::Std { ddof } => self.deviations(ddof),
             Signal::MeanPlusStd { beta } => {
                 self.mean().into_iter().zip(self.deviations(0)).map(|(mean, std)| mean + beta * std).collect()
@@ -221,10 +223,6 @@ impl ValueEnsemble {
             }
         }
         squares.into_iter().map(|sum| (sum / (n - ddof as f64)).sqrt()).collect()
-    }
-
-    fn each(&self, update: impl Fn(&mut f64, f64)) -> Vec<f64> {
-        self.each_from(0.0, update)
     }
 
     fn each_from(&self, start: f64, update: impl Fn(&mut f64, f64)) -> Vec<f64> {

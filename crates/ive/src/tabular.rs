@@ -130,22 +130,19 @@ impl TabularModel {
     }
 
     pub(crate) fn backup_pairs(&self, values: &[f64], discount: f64) -> Vec<f64> {
-        if let Transition::Small(p) = &self.transition {
-            return p.backup(&self.reward, values, discount);
-        }
-        let expected = |row: usize| -> f64 {
-            match &self.transition {
-                Transition::Small(_) => unreachable!("handled above"),
-                Transition::Dense(p) => {
-                    p[row * self.states..(row + 1) * self.states].iter().zip(values).map(|(p, v)| p * v).sum()
-                }
-                Transition::Sparse { offsets, next, probability } => {
-                    let entries = offsets[row] as usize..offsets[row + 1] as usize;
-                    entries.map(|i| probability[i] * values[next[i] as usize]).sum()
-                }
-            }
+        let pairs = |expected: &dyn Fn(usize) -> f64| {
+            self.reward.iter().enumerate().map(|(row, r)| r + discount * expected(row)).collect()
         };
-        self.reward.iter().enumerate().map(|(row, r)| r + discount * expected(row)).collect()
+        match &self.transition {
+            Transition::Small(p) => p.backup(&self.reward, values, discount),
+            Transition::Dense(p) => pairs(&|row| {
+                p[row * self.states..(row + 1) * self.states].iter().zip(values).map(|(p, v)| p * v).sum()
+            }),
+            Transition::Sparse { offsets, next, probability } => pairs(&|row| {
+                let entries = offsets[row] as usize..offsets[row + 1] as usize;
+                entries.map(|i| probability[i] * values[next[i] as usize]).sum()
+            }),
+        }
     }
 
     /// The Bellman operator on state values, `v → T v`.

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::exit::{Failure, Outcome};
 use crate::experiments::reaching::{run::seed, sweep::Settings};
-use crate::experiments::{Name, Plan, Preset};
+use crate::experiments::{Name, Plan, Preset, ours};
 use crate::report::table::Table;
 use crate::settings::Change;
 
@@ -64,11 +64,11 @@ struct Measured {
 /// Runs the command.
 pub fn run(args: &TabularArgs) -> Outcome {
     let peers = if args.no_peers { Vec::new() } else { run_peers(args)? };
-    let ours = measure(args)?;
+    let mine = measure(args)?;
     let title = format!("{} epochs, best of {} by CPU time", args.epochs, args.repeats);
     let mut table = Table::new(&title, &["work", "who", "CPU", "wall", "CPU ratio", "wall ratio"]);
     for (case, what) in CASES {
-        for mine in ours.iter().filter(|m| m.case == case) {
+        for mine in mine.iter().filter(|m| m.case == case) {
             table.row([
                 what.into(),
                 mine.peer.clone(),
@@ -167,39 +167,29 @@ fn measure(args: &TabularArgs) -> Outcome<Vec<Measured>> {
             .try_for_each(|s| seed(&limit, s, &|| true).map(|curves| drop(std::hint::black_box(curves))))
     })?);
     let rng = &mut Rng::from_seed(0);
-    let tables: Vec<_> = (0..100).map(|_| dense(25, rng)).collect::<ive::Result<_>>().map_err(bug)?;
+    let tables: Vec<_> = ours((0..100).map(|_| dense(25, rng)).collect())?;
     all.push(exact("small", 10 * args.repeats, 1, &tables)?);
-    let table = [dense(1000, rng).map_err(bug)?];
+    let table = [ours(dense(1000, rng))?];
     for threads in [1, 2] {
         all.push(exact("dense", 10 * args.repeats, threads, &table)?);
     }
-    let table = [sparse(100_000, 8, rng).map_err(bug)?];
+    let table = [ours(sparse(100_000, 8, rng))?];
     for threads in [1, 2] {
         all.push(exact("sparse", 3 * args.repeats, threads, &table)?);
     }
     Ok(all)
 }
 
-fn bug(e: ive::Error) -> Failure {
-    Failure::internal(e.to_string())
-}
-
 /// σ-IVE(20) of states and pairs for each table.
 fn exact(case: &str, repeats: u32, threads: usize, tables: &[(TabularModel, Vec<f64>)]) -> Outcome<Measured> {
     let policy = vec![0.25; tables[0].1.len()];
-    let ive = ExactIve {
-        policy: &policy,
-        discount: 0.99,
-        members: Members::up_to(20).map_err(bug)?,
-        ddof: 0,
-        threads,
-    };
+    let ive =
+        ExactIve { policy: &policy, discount: 0.99, members: ours(Members::up_to(20))?, ddof: 0, threads };
     let variant = format!("{threads} thread{}, f64", if threads > 1 { "s" } else { "" });
     best(case, &variant, repeats, || {
-        tables
-            .iter()
-            .try_for_each(|(model, q)| model.inconsistency(q, &ive).map(|s| drop(std::hint::black_box(s))))
-            .map_err(bug)
+        tables.iter().try_for_each(|(model, q)| {
+            ours(model.inconsistency(q, &ive)).map(|s| drop(std::hint::black_box(s)))
+        })
     })
 }
 

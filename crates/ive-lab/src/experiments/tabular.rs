@@ -20,7 +20,7 @@ pub enum LearnerName {
 }
 
 /// The settings of learning, which both experiments have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Learning {
     /// Minibatches or their limit.
     pub learner: LearnerName,
@@ -36,12 +36,11 @@ pub struct Learning {
     pub epochs: usize,
     /// Steps per minibatch.
     pub batch: usize,
-    /// Size of the explicit ensembles.
-    pub ensemble: usize,
 }
 
 /// How the learning of a run compares with the paper's.
-pub fn compared_with_paper(learner: LearnerName, epochs: usize, learning_rate: f64) -> String {
+pub fn compared_with_paper(learning: &Learning) -> String {
+    let Learning { learner, epochs, learning_rate, .. } = *learning;
     match learner {
         LearnerName::Limit => "the limit of the learners in place of minibatches".to_owned(),
         LearnerName::Sgd if (epochs, learning_rate) == (10_000, 5e-5) => {
@@ -69,8 +68,7 @@ impl Learning {
         range(&field("wind"), self.wind, 0.0, 1.0)?;
         range(&field("learning_rate"), self.learning_rate, 1e-7, MAX_LEARNING_RATE)?;
         range(&field("epochs"), self.epochs as f64, 1.0, 1e6)?;
-        range(&field("batch"), self.batch as f64, 1.0, Sgd::MAX_BATCH as f64)?;
-        range(&field("ensemble"), self.ensemble as f64, 2.0, 100.0)
+        range(&field("batch"), self.batch as f64, 1.0, Sgd::MAX_BATCH as f64)
     }
 
     /// The learner of the library.
@@ -86,11 +84,16 @@ impl Learning {
         }
     }
 
-    /// The data and the learned tables of a seed; `None` if asked to stop.
-    pub fn learn(&self, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome<Option<(Dataset, Learned)>> {
+    /// The data of a seed and `members` learned tables and models; `None` if asked to stop.
+    pub fn learn(
+        &self,
+        seed: u64,
+        members: usize,
+        go_on: &dyn Fn() -> bool,
+    ) -> Outcome<Option<(Dataset, Learned)>> {
         let root = Rng::from_seed(seed);
         let data = Dataset::new(grid::collect(self.data_steps, self.wind, &mut root.fold_in(DATA)));
-        let learned = ours(learn(&data, self.learner(), self.discount, self.ensemble, &root, go_on))?;
+        let learned = ours(learn(&data, self.learner(), self.discount, members, &root, go_on))?;
         Ok(learned.map(|l| (data, l)))
     }
 }

@@ -98,8 +98,8 @@ pub(super) struct Job<'a> {
     pub(super) team: &'a Team,
 }
 
-/// States of a sparse table that are worked on together: their action values fit the first cache.
-const BLOCK: usize = 256;
+/// Pairs of a sparse table that are worked on together: their action values fit the first cache.
+const BLOCK: usize = 1024;
 
 impl Job<'_> {
     /// Backs up step by step. `expect(v, first, out)` writes `Σ_s' p̂ v` for the pairs from `first` on.
@@ -112,13 +112,11 @@ impl Job<'_> {
         let (mut of_pairs, mut of_states) = (Spread::new(pairs.len()), Spread::new(part.len()));
         let taken = |k: usize| ive.members.ks().binary_search(&k).is_ok();
         if taken(0) {
-            of_pairs.start(0, &self.q[pairs.clone()]);
+            of_pairs.add(&self.q[pairs.clone()]);
             of_states.add(&own);
         }
-        let mut block = [0.0; BLOCK * 4];
-        let states_of_block = (block.len() / a).max(1);
-        let mut large = vec![0.0; if a > block.len() { a } else { 0 }];
-        let q = if large.is_empty() { &mut block[..] } else { &mut large[..] };
+        let states_of_block = (BLOCK / a).max(1);
+        let mut q = vec![0.0; states_of_block * a];
         for k in 1..=ive.members.horizon() {
             for s in (0..part.len()).step_by(states_of_block) {
                 let n = states_of_block.min(part.len() - s);
@@ -172,11 +170,6 @@ impl Spread {
         } else {
             self.origin[range].copy_from_slice(x);
         }
-    }
-
-    fn start(&mut self, at: usize, x: &[f64]) {
-        self.add_at(at, x);
-        self.started = true;
     }
 
     /// σ of n members.

@@ -48,7 +48,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
 }
 
 fn scale(settings: &Settings, seeds: usize) -> String {
-    let learning = compared_with_paper(settings.learner, settings.epochs, settings.learning_rate);
+    let learning = compared_with_paper(&settings.learning);
     format!("{seeds} seeds (the paper: 1) with {learning}.")
 }
 

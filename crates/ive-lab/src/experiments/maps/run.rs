@@ -2,7 +2,7 @@
 
 use ive::{Inconsistency, Members, auroc};
 use ive_agents::tabular::Dataset;
-use ive_envs::grid::{ACTIONS, PAIRS, STATES, UNSEEN};
+use ive_envs::grid::{ACTIONS, UNSEEN};
 use serde::{Deserialize, Serialize};
 
 use super::sweep::{EXPLICIT_SIZES, IVE_SIZES, Settings};
@@ -41,7 +41,9 @@ pub fn names() -> Vec<String> {
 
 /// Runs one seed; `None` if asked to stop.
 pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome<Option<Maps>> {
-    let Some((data, learned)) = settings.learning().learn(seed, go_on)? else { return Ok(None) };
+    let Some((data, learned)) = settings.learning.learn(seed, EXPLICIT_SIZES[4], go_on)? else {
+        return Ok(None);
+    };
     let ddof = settings.ddof;
     let mut sigmas = Vec::new();
     for n in IVE_SIZES {
@@ -65,7 +67,6 @@ fn judge(data: &Dataset, sigma: Inconsistency) -> Outcome<PanelOfSeed> {
     };
     let (known, unknown) = split(&sigma.states, &|s| data.visited_state(s));
     let (known_pairs, unknown_pairs) = split(&sigma.pairs, &|p| data.visited(p));
-    debug_assert_eq!((sigma.states.len(), sigma.pairs.len()), (STATES, PAIRS));
     Ok(PanelOfSeed {
         auroc_states: ours(auroc(&known, &unknown))?,
         auroc_pairs: ours(auroc(&known_pairs, &unknown_pairs))?,

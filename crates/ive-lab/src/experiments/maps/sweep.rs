@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Outcome;
-use crate::experiments::tabular::{LearnerName, Learning};
+use crate::experiments::tabular::Learning;
 use crate::settings::range;
 
 /// Sizes of the implicit ensembles in the paper's figures.
@@ -11,19 +11,13 @@ pub const IVE_SIZES: [usize; 5] = [1, 2, 3, 10, 20];
 /// Sizes of the explicit ensembles.
 pub const EXPLICIT_SIZES: [usize; 5] = [2, 3, 4, 10, 20];
 
-/// All settings; the presets say where each number comes from.
+/// All settings; the presets say where each number comes from, and name every key that exists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Settings {
+    #[serde(flatten)]
+    pub learning: Learning,
     pub seeds: u64,
     pub shown_seed: u64,
-    pub learner: LearnerName,
-    pub discount: f64,
-    pub data_steps: usize,
-    pub wind: f64,
-    pub learning_rate: f64,
-    pub epochs: usize,
-    pub batch: usize,
     pub ddof: usize,
 }
 
@@ -33,21 +27,7 @@ impl Settings {
         range("maps.seeds", self.seeds as f64, 1.0, 1e6)?;
         range("maps.shown_seed", self.shown_seed as f64, 0.0, self.seeds as f64 - 1.0)?;
         range("maps.ddof", self.ddof as f64, 0.0, 1.0)?;
-        self.learning().check("maps")?;
+        self.learning.check("maps")?;
         Ok(self)
-    }
-
-    /// The part that learns; the largest explicit ensemble decides how many tables are needed.
-    pub fn learning(&self) -> Learning {
-        Learning {
-            learner: self.learner,
-            discount: self.discount,
-            data_steps: self.data_steps,
-            wind: self.wind,
-            learning_rate: self.learning_rate,
-            epochs: self.epochs,
-            batch: self.batch,
-            ensemble: EXPLICIT_SIZES[EXPLICIT_SIZES.len() - 1],
-        }
     }
 }

@@ -24,7 +24,7 @@ const COLOURS: [&str; 4] = [colour::IVE, colour::EVE, colour::EMVE, colour::GREE
 pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) -> Outcome<Findings> {
     let curves: Vec<&Curves> = done.iter().map(|(_, c)| c).collect();
     let members = settings.members()?;
-    let uniform = [settings.wind, settings.shifted_wind]
+    let uniform = [settings.learning.wind, settings.shifted_wind]
         .map(|w| reaching(&UNIFORM, w, settings.steps, settings.kind()));
     let panel = |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], legend: bool| {
         let mut drawn = vec![Curve {
@@ -51,7 +51,12 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
         }
     };
     let panels = [
-        panel(&format!("Optimism: seek σ (δ = {})", settings.wind), |c| &c.optimism, &uniform[0], true),
+        panel(
+            &format!("Optimism: seek σ (δ = {})", settings.learning.wind),
+            |c| &c.optimism,
+            &uniform[0],
+            true,
+        ),
         panel(
             &format!("Pessimism: avoid σ (δ = {})", settings.shifted_wind),
             |c| &c.pessimism,
@@ -127,7 +132,7 @@ fn points(y: &[f64]) -> Vec<(f64, f64)> {
 }
 
 fn scale(settings: &Settings, seeds: usize) -> String {
-    let learning = compared_with_paper(settings.learner, settings.epochs, settings.learning_rate);
+    let learning = compared_with_paper(&settings.learning);
     format!("{seeds} seeds (the paper: 100) with {learning}.")
 }
 

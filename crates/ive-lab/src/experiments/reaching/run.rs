@@ -23,13 +23,16 @@ pub struct Curves {
 
 /// Runs one seed; `None` if asked to stop.
 pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome<Option<Curves>> {
-    let Some((_, learned)) = settings.learning().learn(seed, go_on)? else { return Ok(None) };
-    curves(settings, &learned, &mut Rng::from_seed(seed).fold_in(TIES)).map(Some)
+    let Some((_, learned)) = settings.learning.learn(seed, settings.ensemble, go_on)? else {
+        return Ok(None);
+    };
+    curves(settings, &learned, seed).map(Some)
 }
 
 /// The policies `argmax_a σ(s, a)` and `argmin_a σ(s, a)` of each ensemble and `argmax_a q̂(s, a)`, followed through the
 /// true chain. Paper: App. A.2.5.
-pub fn curves(settings: &Settings, learned: &Learned, rng: &mut Rng) -> Outcome<Curves> {
+pub fn curves(settings: &Settings, learned: &Learned, seed: u64) -> Outcome<Curves> {
+    let rng = &mut Rng::from_seed(seed).fold_in(TIES);
     let n = settings.ensemble;
     let sigmas = [
         ours(learned.implicit(&settings.members()?, settings.ddof))?.pairs,
@@ -43,10 +46,10 @@ pub fn curves(settings: &Settings, learned: &Learned, rng: &mut Rng) -> Outcome<
     };
     let mut all = Curves { optimism: Vec::new(), pessimism: Vec::new() };
     for sigma in &sigmas {
-        all.optimism.push(follow(sigma, 1.0, settings.wind)?);
+        all.optimism.push(follow(sigma, 1.0, settings.learning.wind)?);
         all.pessimism.push(follow(sigma, -1.0, settings.shifted_wind)?);
     }
-    all.optimism.push(follow(&learned.values[0], 1.0, settings.wind)?);
+    all.optimism.push(follow(&learned.values[0], 1.0, settings.learning.wind)?);
     all.pessimism.push(follow(&learned.values[0], 1.0, settings.shifted_wind)?);
     Ok(all)
 }

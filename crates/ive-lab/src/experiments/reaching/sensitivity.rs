@@ -1,6 +1,6 @@
 //! Which of the unstated choices matter: one change at a time.
 
-use ive::{Rng, auroc, mean_and_error};
+use ive::{auroc, mean_and_error};
 use ive_envs::grid::PAIRS;
 use rayon::prelude::*;
 
@@ -8,7 +8,7 @@ use super::run::{METHODS, curves};
 use super::sweep::{Settings, TieRule};
 use crate::exit::Outcome;
 use crate::experiments::ours;
-use crate::experiments::tabular::{LearnerName, TIES};
+use crate::experiments::tabular::{LearnerName, Learning};
 use crate::progress::Session;
 use crate::report::table::{Table, plus_minus};
 
@@ -18,11 +18,11 @@ type Row = (String, Settings);
 /// The limit of the learners is a thousand times faster than the learners, so most rows use it, with many seeds; rows
 /// about the learning rate need the learners themselves.
 fn rows(base: &Settings) -> Vec<Row> {
-    let limit = Settings { learner: LearnerName::Limit, seeds: base.sensitivity_seeds, ..base.clone() };
-    let sgd = Settings { learner: LearnerName::Sgd, seeds: base.sensitivity_sgd_seeds, ..base.clone() };
+    let limit = with(base, base.sensitivity_seeds, |l| l.learner = LearnerName::Limit);
+    let sgd = with(base, base.sensitivity_sgd_seeds, |l| l.learner = LearnerName::Sgd);
     let mut rows = Vec::new();
     for discount in [0.9, 0.95, 0.99] {
-        rows.push((format!("γ = {discount}"), Settings { discount, ..limit.clone() }));
+        rows.push((format!("γ = {discount}"), with(&limit, limit.seeds, |l| l.discount = discount)));
     }
     for (k_min, k_max) in [(0, 5), (0, 4), (1, 5), (0, 1), (0, 20)] {
         rows.push((format!("members k={k_min}..{k_max}"), Settings { k_min, k_max, ..limit.clone() }));
@@ -35,11 +35,18 @@ fn rows(base: &Settings) -> Vec<Row> {
     }
     if base.sensitivity_sgd_seeds > 0 {
         for learning_rate in [5e-5, 5e-4, 5e-3] {
-            let name = format!("Adam at {learning_rate:e}, {} epochs", base.epochs);
-            rows.push((name, Settings { learning_rate, ..sgd.clone() }));
+            let name = format!("Adam at {learning_rate:e}, {} epochs", base.learning.epochs);
+            rows.push((name, with(&sgd, sgd.seeds, |l| l.learning_rate = learning_rate)));
         }
     }
     rows
+}
+
+/// Settings with other seeds and another way of learning.
+fn with(base: &Settings, seeds: u64, change: impl Fn(&mut Learning)) -> Settings {
+    let mut settings = Settings { seeds, ..base.clone() };
+    change(&mut settings.learning);
+    settings
 }
 
 /// The table: probabilities at the last step for every row.
@@ -84,8 +91,10 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
 /// The ends of the curves of one seed, optimism of the four methods and then pessimism, and how well σ-IVE tells visited
 /// pairs from others (area under the ROC curve). `None` if asked to stop.
 fn measures(settings: &Settings, seed: u64, go_on: &(dyn Fn() -> bool + Sync)) -> Outcome<Option<[f64; 9]>> {
-    let Some((data, learned)) = settings.learning().learn(seed, &|| go_on())? else { return Ok(None) };
-    let all = curves(settings, &learned, &mut Rng::from_seed(seed).fold_in(TIES))?;
+    let Some((data, learned)) = settings.learning.learn(seed, settings.ensemble, &|| go_on())? else {
+        return Ok(None);
+    };
+    let all = curves(settings, &learned, seed)?;
     let sigma = ours(learned.implicit(&settings.members()?, settings.ddof))?.pairs;
     let of = |visited: bool| {
         (0..PAIRS).filter(|&p| data.visited(p) == visited).map(|p| sigma[p]).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use ive_envs::grid::Reaching;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Failure, Outcome};
-use crate::experiments::tabular::{LearnerName, Learning};
+use crate::experiments::tabular::Learning;
 use crate::settings::range;
 
 /// How ties are broken.
@@ -41,19 +41,13 @@ pub enum ReachingName {
     FirstPassage,
 }
 
-/// All settings; the presets say where each number comes from.
+/// All settings; the presets say where each number comes from, and name every key that exists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Settings {
+    #[serde(flatten)]
+    pub learning: Learning,
     pub seeds: u64,
-    pub learner: LearnerName,
-    pub discount: f64,
-    pub data_steps: usize,
-    pub wind: f64,
     pub shifted_wind: f64,
-    pub learning_rate: f64,
-    pub epochs: usize,
-    pub batch: usize,
     pub ensemble: usize,
     pub k_min: usize,
     pub k_max: usize,
@@ -69,29 +63,16 @@ impl Settings {
     /// The settings, if every one is in its range.
     pub fn checked(self) -> Outcome<Self> {
         range("reaching.seeds", self.seeds as f64, 1.0, 1e6)?;
-        self.learning().check("reaching")?;
+        self.learning.check("reaching")?;
         range("reaching.shifted_wind", self.shifted_wind, 0.0, 1.0)?;
         range("reaching.k_max", self.k_max as f64, 1.0, 1000.0)?;
         range("reaching.k_min", self.k_min as f64, 0.0, self.k_max as f64 - 1.0)?;
+        range("reaching.ensemble", self.ensemble as f64, 2.0, 100.0)?;
         range("reaching.ddof", self.ddof as f64, 0.0, 1.0)?;
         range("reaching.steps", self.steps as f64, 1.0, 1e5)?;
         range("reaching.sensitivity_seeds", self.sensitivity_seeds as f64, 0.0, 1e6)?;
         range("reaching.sensitivity_sgd_seeds", self.sensitivity_sgd_seeds as f64, 0.0, 1e6)?;
         Ok(self)
-    }
-
-    /// The part that learns.
-    pub fn learning(&self) -> Learning {
-        Learning {
-            learner: self.learner,
-            discount: self.discount,
-            data_steps: self.data_steps,
-            wind: self.wind,
-            learning_rate: self.learning_rate,
-            epochs: self.epochs,
-            batch: self.batch,
-            ensemble: self.ensemble,
-        }
     }
 
     /// The members of the implicit ensemble.

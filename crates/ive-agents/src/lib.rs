@@ -1,9 +1,15 @@
 //! Learners: agents that learn a model and a value, and are [`ive::Model`] and [`ive::ValueFunction`] afterwards.
 //!
+//! - [`Agent`]: the contract between an agent that learns by acting and a run; [`Archive`]: its complete state.
 //! - [`nn`]: the only place that knows the tensor engine (layers, initialisation, optimisers, flat parameters).
 //! - [`tabular`]: tables for the gridworld of Figures 3 and 5.
 //! - [`toy`]: the one-dimensional Markov reward process of Figure 1.
 
+mod agent;
+mod archive;
 pub mod nn;
 pub mod tabular;
 pub mod toy;
+
+pub use agent::{Agent, AgentError, Decision, Metrics};
+pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};

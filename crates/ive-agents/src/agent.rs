@@ -1,0 +1,91 @@
+//! The contract between an agent that learns by acting and whoever runs it.
+//!
+//! An [`Agent`] owns its worlds, networks, optimiser, replay and generators. A run asks it again and again to
+//! [`advance`](Agent::advance), and between two rounds may [`archive`](Agent::archive) its *complete* state: an agent
+//! made from the same settings that loads the archive continues bit by bit.
+
+use std::fmt;
+
+use ive_envs::StepError;
+
+use crate::archive::{Archive, ArchiveError};
+
+/// Numbers of interest at one moment of training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metrics {
+    /// Environment steps so far.
+    pub step: u64,
+    /// Names and numbers, always finite, in a fixed order.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+/// What an agent would do, and what it expects of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// The greedy action.
+    pub action: usize,
+    /// The predicted value of that action, by which it was chosen.
+    pub value: f64,
+    /// The k-step model-predicted values of that action along the plan, k = 1..; a model-free agent has none.
+    pub members: Vec<f64>,
+}
+
+/// An agent in training.
+pub trait Agent: Send {
+    /// Environment steps so far.
+    fn steps(&self) -> u64;
+
+    /// Acts and learns for one round, a few hundred environment steps at most, and appends what there is to report.
+    fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError>;
+
+    /// Saves or restores everything, in one walk.
+    fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError>;
+
+    /// Mean return of the last 100 training episodes (of all, while there are fewer); `None` before the first.
+    fn recent_return(&self) -> Option<f64>;
+
+    /// Greedy decisions for a batch of observations, one after the other in memory.
+    fn decide(&mut self, observations: &[u8]) -> Vec<Decision>;
+}
+
+/// What can go wrong with an agent.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// A setting lies outside the range in which it has a meaning.
+    Setting {
+        /// Its name.
+        key: &'static str,
+        /// What is wrong with it, as in "must be positive, got -1".
+        problem: String,
+    },
+    /// A number is NaN or infinite. The state of the agent is not to be saved any more.
+    NotFinite {
+        /// Which one: "reward", "observation", "loss_value", "gradient of lstm.recurrent".
+        what: String,
+        /// Environment steps so far.
+        step: u64,
+    },
+    /// The world refused an action or a buffer.
+    World(StepError),
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { key, problem } => write!(f, "{key} {problem}"),
+            Self::NotFinite { what, step } => {
+                write!(f, "{what} is not finite at step {step}; a smaller learning_rate may help")
+            }
+            Self::World(cause) => write!(f, "{cause}"),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {}
+
+impl From<StepError> for AgentError {
+    fn from(cause: StepError) -> Self {
+        Self::World(cause)
+    }
+}

@@ -7,6 +7,7 @@
 mod agent;
 pub mod batch;
 mod config;
+pub mod engine;
 pub mod loss;
 pub mod network;
 pub mod planner;

@@ -66,6 +66,14 @@ impl Board {
         }
     }
 
+    /// Observations from bits, one after the other: the way back from [`pack_all`](Self::pack_all).
+    pub fn unpack_all(&self, boards: &[u64]) -> Vec<u8> {
+        let cells = |bits: &[u64]| -> Vec<u8> {
+            (0..self.places.len()).map(|i| (bits[i / WORD] >> (i % WORD) & 1) as u8).collect()
+        };
+        boards.chunks_exact(self.words()).flat_map(cells).collect()
+    }
+
     /// `relu(W * x + b)` for boards one after the other; W is `[3, 3, channel, filter]`, the output
     /// `[board, row, column, filter]`.
     pub fn forward(&self, weight: &[f32], bias: &[f32], bits: &[u64], out: &mut [f32]) {

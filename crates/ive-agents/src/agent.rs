@@ -97,3 +97,11 @@ impl From<StepError> for AgentError {
         Self::World(cause)
     }
 }
+
+/// Refuses a setting outside of a range.
+pub(crate) fn in_range(key: &'static str, value: f64, min: f64, max: f64) -> Result<(), AgentError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(AgentError::Setting { key, problem: format!("must lie between {min} and {max}, got {value}") })
+}

@@ -76,11 +76,6 @@ impl Episodes {
         running.predicted.clear();
     }
 
-    /// How many episodes have ended.
-    pub fn finished(&self) -> u64 {
-        self.finished
-    }
-
     /// Mean return of the last episodes.
     pub fn recent_return(&self) -> Option<f64> {
         let n = self.recent.len();
@@ -137,7 +132,7 @@ mod tests {
         episodes.step(1, 2.0, false);
         episodes.predict(1, 5.0);
         episodes.step(1, 4.0, true);
-        assert_eq!((episodes.finished(), episodes.recent_return()), (1, Some(7.0)));
+        assert_eq!(episodes.recent_return(), Some(7.0));
         let mut values = Vec::new();
         episodes.report(&mut values);
         // Realised from step 0: 1 + 2/2 + 4/4 = 3; from step 2: 4.

@@ -8,12 +8,14 @@
 
 mod agent;
 mod archive;
+pub mod dqn;
 mod episodes;
 mod minatar;
 pub mod nn;
 pub mod tabular;
 pub mod toy;
 pub mod vpn;
+pub mod windows;
 
 pub use agent::{Agent, AgentError, Decision, Metrics};
 pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};

@@ -9,6 +9,12 @@ use crate::nn::cpu::Layout;
 use crate::nn::cpu::board::{Board, SIZE};
 use crate::nn::cpu::descent::norm;
 
+/// Labels of the random streams of a run.
+pub(crate) const INITIAL: u64 = 0;
+pub(crate) const WORLDS: u64 = 1;
+pub(crate) const ACTING: u64 = 2;
+pub(crate) const REPLAY: u64 = 3;
+
 /// Channels and actions of the worlds, which must be boards.
 pub(crate) fn shape(worlds: &[ByteWorld]) -> Result<(usize, usize), AgentError> {
     let spec = worlds.first().ok_or(StepError::Length { what: "worlds", expected: 1, got: 0 })?.spec();

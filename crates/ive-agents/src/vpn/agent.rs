@@ -13,19 +13,13 @@ use super::config::{Config, Reduction};
 use super::loss::{self, Workspace};
 use super::network::Network;
 use super::planner::{Choice, Planner};
-use super::windows::Windows;
 use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
 use crate::episodes::Episodes;
-use crate::minatar;
+use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
 use crate::nn::cpu::board;
 use crate::nn::cpu::descent::Adam;
-
-/// Labels of the random streams of a run.
-const INITIAL: u64 = 0;
-const WORLDS: u64 = 1;
-const ACTING: u64 = 2;
-const REPLAY: u64 = 3;
+use crate::windows::Windows;
 
 /// A value prediction network in training.
 pub struct Vpn {

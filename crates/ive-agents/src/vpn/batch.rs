@@ -1,7 +1,7 @@
 //! The predictions that one update trains, and their targets.
 
 use super::config::Ends;
-use super::windows::Window;
+use crate::windows::Window;
 
 /// The value target behind each step of a window: `R_{t+1}`, from `R_t = r_t + γ R_{t+1}`, zero behind an end, the
 /// bootstrap behind the last step.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::AgentError;
+use crate::agent::in_range;
 
 /// What happens to predictions that run past the end of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,30 +80,23 @@ pub struct Config {
 impl Config {
     /// Refuses what makes no sense.
     pub fn check(&self) -> Result<(), AgentError> {
-        let range = |key, value: f64, min: f64, max: f64| {
-            if (min..=max).contains(&value) {
-                return Ok(());
-            }
-            let problem = format!("must lie between {min} and {max}, got {value}");
-            Err(AgentError::Setting { key, problem })
-        };
-        range("steps", self.steps as f64, 1.0, 1e12)?;
-        range("worlds", self.worlds as f64, 1.0, 4096.0)?;
-        range("discount", self.discount, 0.0, 1.0)?;
-        range("window", self.window as f64, 1.0, 1000.0)?;
-        range("prediction", self.prediction as f64, 1.0, 100.0)?;
-        range("learning_rate", self.learning_rate, 1e-12, 1.0)?;
-        range("learning_rate_decay", self.learning_rate_decay, 1e-6, 1.0)?;
-        range("adam_epsilon", self.adam_epsilon, 1e-16, 1.0)?;
-        range("clip", self.clip, 1e-12, 1e12)?;
-        range("target_every", self.target_every as f64, 1.0, 1e12)?;
-        range("exploration_final", self.exploration_final, 0.0, 1.0)?;
-        range("exploration_fraction", self.exploration_fraction, 0.0, 1.0)?;
-        range("replay", self.replay as f64, 0.0, 1000.0)?;
-        range("replay_capacity", self.replay_capacity as f64, self.window as f64, 1e9)?;
-        range("random_steps", self.random_steps as f64, 0.0, 1e9)?;
-        range("action_scale", self.action_scale, 0.0, 1e3)?;
-        range("log_every", self.log_every as f64, 1.0, 1e12)?;
+        in_range("steps", self.steps as f64, 1.0, 1e12)?;
+        in_range("worlds", self.worlds as f64, 1.0, 4096.0)?;
+        in_range("discount", self.discount, 0.0, 1.0)?;
+        in_range("window", self.window as f64, 1.0, 1000.0)?;
+        in_range("prediction", self.prediction as f64, 1.0, 100.0)?;
+        in_range("learning_rate", self.learning_rate, 1e-12, 1.0)?;
+        in_range("learning_rate_decay", self.learning_rate_decay, 1e-6, 1.0)?;
+        in_range("adam_epsilon", self.adam_epsilon, 1e-16, 1.0)?;
+        in_range("clip", self.clip, 1e-12, 1e12)?;
+        in_range("target_every", self.target_every as f64, 1.0, 1e12)?;
+        in_range("exploration_final", self.exploration_final, 0.0, 1.0)?;
+        in_range("exploration_fraction", self.exploration_fraction, 0.0, 1.0)?;
+        in_range("replay", self.replay as f64, 0.0, 1000.0)?;
+        in_range("replay_capacity", self.replay_capacity as f64, self.window as f64, 1e9)?;
+        in_range("random_steps", self.random_steps as f64, 0.0, 1e9)?;
+        in_range("action_scale", self.action_scale, 0.0, 1e3)?;
+        in_range("log_every", self.log_every as f64, 1.0, 1e12)?;
         self.check_plan()
     }
 

@@ -21,7 +21,7 @@ use crate::nn::cpu::board::FEATURES;
 use crate::nn::cpu::functions::{elu, exp, tanh};
 use crate::nn::cpu::head::HEAD;
 use crate::nn::cpu::lstm::{GATES, UNITS};
-use crate::nn::cpu::torso::TORSO;
+use crate::nn::cpu::torso::{Inference, TORSO};
 
 /// Nodes that are expanded together: their children then stay in the nearest cache.
 const CHUNK: usize = 12;
@@ -56,10 +56,7 @@ pub struct Planner {
 
 #[derive(Clone, Debug)]
 struct Weights {
-    conv: Vec<f32>,
-    conv_bias: Vec<f32>,
-    torso: Packed,
-    torso_bias: Vec<f32>,
+    torso: Inference,
     start: Packed,
     start_bias: Vec<f32>,
     node: Packed,
@@ -165,9 +162,7 @@ impl Planner {
         let (s, w) = (&mut self.scratch, &self.w);
         s.features.resize(roots * FEATURES, 0.0);
         s.torso.resize(roots * TORSO, 0.0);
-        self.net.torso.board.forward(&w.conv, &w.conv_bias, boards, &mut s.features);
-        w.torso.product(&s.features, &w.torso_bias, &mut s.torso);
-        s.torso.iter_mut().for_each(|y| *y = y.max(0.0));
+        w.torso.forward(boards, &mut s.features, &mut s.torso);
         let level = &mut self.levels[0];
         level.hidden.resize(roots * UNITS, 0.0);
         w.start.product(&s.torso, &w.start_bias, &mut level.hidden);
@@ -260,10 +255,7 @@ fn best_left(reward: &[f32], value: &[f32], discount: f32, taken: u64) -> usize 
 impl Weights {
     fn new(net: &Network) -> Self {
         Self {
-            conv: Vec::new(),
-            conv_bias: Vec::new(),
-            torso: Packed::new(FEATURES, TORSO),
-            torso_bias: Vec::new(),
+            torso: Inference::new(&net.torso),
             start: Packed::new(TORSO, UNITS),
             start_bias: Vec::new(),
             node: Packed::new(UNITS, NODE),
@@ -285,10 +277,7 @@ impl Weights {
             to.clear();
             to.extend_from_slice(from);
         };
-        keep(&mut self.conv, net.torso.conv.of(x));
-        keep(&mut self.conv_bias, net.torso.conv_bias.of(x));
-        self.torso.store(net.torso.dense.of(x), TORSO, 0, 1.0);
-        keep(&mut self.torso_bias, net.torso.dense_bias.of(x));
+        self.torso.load(x);
         self.start.store(net.start.of(x), UNITS, 0, 1.0);
         keep(&mut self.start_bias, net.start_bias.of(x));
         let sign = |j: usize| if (UNITS..2 * UNITS).contains(&j) { -2.0 } else { -1.0 };

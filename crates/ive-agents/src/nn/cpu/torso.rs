@@ -1,10 +1,11 @@
 //! The torso of the MinAtar networks: convolution and a dense layer, both with ReLU.
 
 use ive::Rng;
+use multiversion::multiversion;
 
 use super::board::{Board, FEATURES, FILTERS};
 use super::rows::{add_relu, sum_rows, through_relu};
-use super::{Layout, Matrix, Slot, matmul};
+use super::{Layout, Matrix, Packed, Slot, matmul};
 
 /// Units of the torso.
 pub const TORSO: usize = 128;
@@ -62,6 +63,14 @@ impl Torso {
         add_relu(out, self.dense_bias.of(x));
     }
 
+    /// The same for one board, for weights that have just changed: rows of weights whose feature is zero are not read.
+    pub fn forward_one(&self, x: &[f32], board: &[u64], features: &mut [f32], out: &mut [f32]) {
+        self.board.forward(self.conv.of(x), self.conv_bias.of(x), board, features);
+        out.fill(0.0);
+        add_rows(self.dense.of(x), features, out);
+        add_relu(out, self.dense_bias.of(x));
+    }
+
     /// Gradients from those of the outputs, which are masked on the way.
     pub fn backward(
         &self,
@@ -81,5 +90,53 @@ impl Torso {
         let (conv, bias) = (&self.conv.range, &self.conv_bias.range);
         let (d_conv, d_bias) = gradient[conv.start..bias.end].split_at_mut(conv.len());
         self.board.backward(boards, features, d_features, d_conv, d_bias);
+    }
+}
+
+/// Adds rows of weights, each times its feature.
+#[multiversion(targets = "simd")]
+fn add_rows(weight: &[f32], features: &[f32], out: &mut [f32]) {
+    for (row, &f) in weight.chunks_exact(TORSO).zip(features) {
+        if f != 0.0 {
+            out.iter_mut().zip(row).for_each(|(o, w)| *o += f * w);
+        }
+    }
+}
+
+/// A torso with a copy of its weights in a form for many products.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    torso: Torso,
+    conv: Vec<f32>,
+    conv_bias: Vec<f32>,
+    dense: Packed,
+    dense_bias: Vec<f32>,
+}
+
+impl Inference {
+    /// Without weights yet: [`load`](Self::load) them before use.
+    pub fn new(torso: &Torso) -> Self {
+        Self {
+            torso: torso.clone(),
+            conv: vec![0.0; torso.conv.range.len()],
+            conv_bias: vec![0.0; FILTERS],
+            dense: Packed::new(FEATURES, TORSO),
+            dense_bias: vec![0.0; TORSO],
+        }
+    }
+
+    /// Takes over the parameters of a network.
+    pub fn load(&mut self, x: &[f32]) {
+        self.conv.copy_from_slice(self.torso.conv.of(x));
+        self.conv_bias.copy_from_slice(self.torso.conv_bias.of(x));
+        self.dense.store(self.torso.dense.of(x), TORSO, 0, 1.0);
+        self.dense_bias.copy_from_slice(self.torso.dense_bias.of(x));
+    }
+
+    /// Outputs of boards one after the other.
+    pub fn forward(&self, boards: &[u64], features: &mut [f32], out: &mut [f32]) {
+        self.torso.board.forward(&self.conv, &self.conv_bias, boards, features);
+        self.dense.product(features, &self.dense_bias, out);
+        out.iter_mut().for_each(|y| *y = y.max(0.0));
     }
 }

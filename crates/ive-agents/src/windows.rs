@@ -112,6 +112,22 @@ impl Windows {
         self.next = (self.next + 1) % self.capacity;
     }
 
+    /// Adds a window of one step.
+    pub fn push_step(&mut self, before: &[u64], after: &[u64], action: u8, reward: f32, end: bool) {
+        let i = if self.filled < self.capacity { self.filled } else { self.next };
+        if i == self.filled {
+            self.filled += 1;
+            self.boards.resize(self.filled * 2 * self.words, 0);
+            self.actions.push(0);
+            self.rewards.push(0.0);
+            self.ends.push(0);
+        }
+        self.set_board(i, 0, before);
+        self.set_board(i, 1, after);
+        self.set_step(i, 0, action, reward, end);
+        self.next = (i + 1) % self.capacity;
+    }
+
     /// Saves or restores.
     pub fn archive(&mut self, name: &str, archive: &mut Archive) -> Result<(), ArchiveError> {
         archive.index(&format!("{name}.filled"), &mut self.filled)?;

@@ -5,12 +5,14 @@ use ive_envs::VectorEnvironment;
 use ive_envs::minatar::ByteWorld;
 
 use super::config::Config;
+use super::engine::Engine;
 use super::loss::{self, Batch, Workspace};
 use super::network::{Network, argmax};
 use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
 use crate::episodes::Episodes;
 use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
+use crate::nn::Backend;
 use crate::nn::cpu::board::FEATURES;
 use crate::nn::cpu::descent::CentredRmsProp;
 use crate::nn::cpu::torso::{Inference, TORSO};
@@ -23,6 +25,8 @@ const ROUND: u64 = 100;
 pub struct Dqn {
     config: Config,
     net: Network,
+    /// The tensor engine, if it computes the gradients.
+    engine: Option<Engine>,
     world: VectorEnvironment<ByteWorld>,
     parameters: Vec<f32>,
     target: Vec<f32>,
@@ -88,10 +92,18 @@ impl Dqn {
             scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
             parameters,
             net,
+            engine: None,
             config: config.clone(),
         };
         dqn.world.reset()?;
         Ok(dqn)
+    }
+
+    /// The same agent with its gradients computed by another backend.
+    #[must_use]
+    pub fn with_backend(mut self, backend: &Backend) -> Self {
+        self.engine = backend.device().map(|device| Engine::new(&self.net, device));
+        self
     }
 
     /// One frame: act, remember.
@@ -150,7 +162,10 @@ impl Dqn {
             let future = if step.ends[0] == 0 { q[argmax(q)] } else { 0.0 };
             s.batch.targets.push(step.rewards[0] + self.config.discount as f32 * future);
         }
-        let loss = loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient);
+        let loss = match &self.engine {
+            Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
+            None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
+        };
         let length = minatar::check_gradient(&self.net.layout, &[("loss", loss)], &s.gradient, self.steps)?;
         self.optimiser.step(&mut self.parameters, &s.gradient, self.config.learning_rate);
         self.updates += 1;

@@ -38,6 +38,27 @@ impl Device {
         Self { engine: burn::tensor::Device::flex(), precision: Precision::Single }
     }
 
+    /// The device of a name, if this build has it: `engine` is the processor; `cuda`, `metal`, `rocm`, `vulkan` and `wgpu`
+    /// are the first graphics processor of that kind, behind the cargo features of those names. It is opened at its
+    /// first use, and the engine panics there if the machine has none.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let engine = match name {
+            "engine" => burn::tensor::Device::flex(),
+            #[cfg(feature = "cuda")]
+            "cuda" => burn::tensor::Device::cuda(0),
+            #[cfg(feature = "metal")]
+            "metal" => burn::tensor::Device::metal(burn::tensor::DeviceKind::DefaultDevice),
+            #[cfg(feature = "rocm")]
+            "rocm" => burn::tensor::Device::rocm(0),
+            #[cfg(feature = "vulkan")]
+            "vulkan" => burn::tensor::Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
+            #[cfg(feature = "wgpu")]
+            "wgpu" => burn::tensor::Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+            _ => return None,
+        };
+        Some(Self { engine, precision: Precision::Single })
+    }
+
     /// The same device with another precision.
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {

@@ -16,6 +16,7 @@
 //! finite differences and target copies rest on that.
 
 mod activation;
+mod backend;
 pub mod cpu;
 mod device;
 mod gradients;
@@ -28,6 +29,7 @@ mod parameters;
 pub mod torso;
 
 pub use activation::elu;
+pub use backend::Backend;
 pub(crate) use device::to_host;
 pub use device::{Device, Precision};
 pub use gradients::Gradients;

@@ -10,6 +10,7 @@ use ive_envs::minatar::ByteWorld;
 
 use super::batch::{Batch, Lesson};
 use super::config::{Config, Reduction};
+use super::engine::Engine;
 use super::loss::{self, Workspace};
 use super::network::Network;
 use super::planner::{Choice, Planner};
@@ -17,6 +18,7 @@ use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
 use crate::episodes::Episodes;
 use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
+use crate::nn::Backend;
 use crate::nn::cpu::board;
 use crate::nn::cpu::descent::Adam;
 use crate::windows::Windows;
@@ -25,6 +27,8 @@ use crate::windows::Windows;
 pub struct Vpn {
     config: Config,
     net: Network,
+    /// The tensor engine, if it computes the gradients.
+    engine: Option<Engine>,
     worlds: VectorEnvironment<ByteWorld>,
     parameters: Vec<f32>,
     target: Vec<f32>,
@@ -108,11 +112,19 @@ impl Vpn {
             scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
             parameters,
             net,
+            engine: None,
             config: config.clone(),
         };
         vpn.worlds.reset()?;
         vpn.collect_random()?;
         Ok(vpn)
+    }
+
+    /// The same agent with its gradients computed by another backend.
+    #[must_use]
+    pub fn with_backend(mut self, backend: &Backend) -> Self {
+        self.engine = backend.device().map(|device| Engine::new(&self.net, device));
+        self
     }
 
     /// The network, for those who want to look inside.
@@ -222,7 +234,10 @@ impl Vpn {
                 lessons.push(Lesson { window: random, bootstrap: None });
             }
             s.batch.fill(&lessons, self.config.prediction, discount, self.config.ends);
-            let losses = loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient);
+            let losses = match &self.engine {
+                Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
+                None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
+            };
             let predictions = s.batch.predictions() as f64;
             let scale = if self.config.reduction == Reduction::Mean { 1.0 / predictions } else { 1.0 };
             let named = [("loss_reward", losses.reward), ("loss_value", losses.value)];

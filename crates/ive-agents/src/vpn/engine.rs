@@ -121,7 +121,7 @@ mod tests {
     use crate::vpn::batch::Lesson;
     use crate::vpn::config::Ends;
     use crate::vpn::loss::{self, Workspace};
-    use crate::vpn::windows::Windows;
+    use crate::windows::Windows;
 
     /// Random windows with ends of episodes, the last of which teaches only rewards.
     fn batch(net: &Network, windows: usize, ends: Ends, rng: &mut Rng) -> Batch {

@@ -18,7 +18,7 @@ use multiversion::multiversion;
 use super::network::Network;
 use crate::nn::cpu::Packed;
 use crate::nn::cpu::board::FEATURES;
-use crate::nn::cpu::functions::{elu, exp, tanh};
+use crate::nn::cpu::functions::{elu, exp, least, tanh};
 use crate::nn::cpu::head::HEAD;
 use crate::nn::cpu::lstm::{GATES, UNITS};
 use crate::nn::cpu::torso::{Inference, TORSO};
@@ -362,10 +362,10 @@ fn transitions(node: &mut [f32], past: &[f32], action: &[f32], hidden: &mut [f32
         let [ai, ag, af, ao]: [&[f32]; 4] = std::array::from_fn(|k| &action[k * UNITS..][..UNITS]);
         for j in 0..UNITS {
             // With e = exp(−x): σ(x) = 1/(1+e), and with e = exp(−2x): tanh(x) = (1−e)/(1+e).
-            let ei = (i[j] * ai[j]).min(LARGE);
-            let eg = (g[j] * ag[j]).min(LARGE);
-            let ef = (f[j] * af[j]).min(LARGE);
-            let eo = (o[j] * ao[j]).min(LARGE);
+            let ei = least(i[j] * ai[j], LARGE);
+            let eg = least(g[j] * ag[j], LARGE);
+            let ef = least(f[j] * af[j], LARGE);
+            let eo = least(o[j] * ao[j], LARGE);
             let both = (1.0 + ei) * (1.0 + eg);
             let c = (past[j] * both + (1.0 - eg) * (1.0 + ef)) / (both * (1.0 + ef));
             let ec = exp(-2.0 * c);
@@ -392,7 +392,8 @@ fn outcomes(node: &mut [f32], action: &[f32], row: &[f32], output: &[f32], bias:
                 let j = j + l;
                 // elu(x) = max(x, 0) + min(eˣ, 1) − 1
                 let x = node[j] + row[j];
-                *sum += output[j] * (x.max(0.0) + ((powers[j] * action[j]).min(1.0) - 1.0));
+                *sum +=
+                    output[j] * ((if x > 0.0 { x } else { 0.0 }) + (least(powers[j] * action[j], 1.0) - 1.0));
             }
         }
         *reward = sums.iter().sum::<f32>() + bias;

@@ -88,12 +88,13 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Room for a matrix of this shape; the number of columns is a multiple of sixteen.
+    /// Room for a matrix of this shape: at most 2048 rows, columns a multiple of sixteen.
     ///
     /// # Panics
     /// If it is not.
     pub fn new(inputs: usize, outputs: usize) -> Self {
         assert_eq!(outputs % PANEL, 0, "a packed matrix has whole panels of {PANEL} columns");
+        assert!((1..=BUFFER).contains(&inputs), "a packed matrix has 1 to {BUFFER} rows");
         Self { panels: vec![0.0; inputs * outputs], inputs, outputs }
     }
 
@@ -133,21 +134,33 @@ impl Packed {
     }
 }
 
+/// Rows of X are rearranged tile by tile into a buffer of this many groups of six, which lies on the stack.
+const BUFFER: usize = 2048;
+
 #[multiversion(targets = "simd")]
 fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias: &[f32], y: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    for (p, panel) in panels.chunks_exact(inputs * PANEL).enumerate() {
-        let (panel, _) = panel.as_chunks::<PANEL>();
-        let bias = &bias[p * PANEL..][..PANEL];
-        for (tile, out) in x.chunks(TILE * inputs).zip(y.chunks_mut(TILE * outputs)) {
-            let out = &mut out[p * PANEL..];
-            match tile.len() / inputs {
-                1 => tile_product::<1, FUSED>(tile, panel, bias, out, outputs),
-                2 => tile_product::<2, FUSED>(tile, panel, bias, out, outputs),
-                3 => tile_product::<3, FUSED>(tile, panel, bias, out, outputs),
-                4 => tile_product::<4, FUSED>(tile, panel, bias, out, outputs),
-                5 => tile_product::<5, FUSED>(tile, panel, bias, out, outputs),
-                _ => tile_product::<TILE, FUSED>(tile, panel, bias, out, outputs),
+    let mut buffer = [[0.0f32; TILE]; BUFFER];
+    let rows = (BUFFER / inputs).max(1) * TILE;
+    for (x, y) in x.chunks(rows * inputs).zip(y.chunks_mut(rows * outputs)) {
+        for (tile, x) in buffer.chunks_exact_mut(inputs).zip(x.chunks(TILE * inputs)) {
+            for (r, row) in x.chunks_exact(inputs).enumerate() {
+                tile.iter_mut().zip(row).for_each(|(t, x)| t[r] = *x);
+            }
+        }
+        for (p, panel) in panels.chunks_exact(inputs * PANEL).enumerate() {
+            let (panel, _) = panel.as_chunks::<PANEL>();
+            let bias = &bias[p * PANEL..][..PANEL];
+            for (tile, y) in buffer.chunks_exact(inputs).zip(y.chunks_mut(TILE * outputs)) {
+                let (rows, y) = (y.len() / outputs, &mut y[p * PANEL..]);
+                match rows {
+                    1 => tile_product::<1, FUSED>(tile, panel, bias, y, outputs),
+                    2 => tile_product::<2, FUSED>(tile, panel, bias, y, outputs),
+                    3 => tile_product::<3, FUSED>(tile, panel, bias, y, outputs),
+                    4 => tile_product::<4, FUSED>(tile, panel, bias, y, outputs),
+                    5 => tile_product::<5, FUSED>(tile, panel, bias, y, outputs),
+                    _ => tile_product::<TILE, FUSED>(tile, panel, bias, y, outputs),
+                }
             }
         }
     }
@@ -156,22 +169,20 @@ fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias
 /// `R` rows times one panel.
 #[inline(always)]
 fn tile_product<const R: usize, const FUSED: bool>(
-    x: &[f32],
+    tile: &[[f32; TILE]],
     panel: &[[f32; PANEL]],
     bias: &[f32],
     y: &mut [f32],
     stride: usize,
 ) {
-    let inputs = panel.len();
-    let rows: [&[f32]; R] = std::array::from_fn(|r| &x[r * inputs..][..inputs]);
     let mut sums = [[0.0f32; PANEL]; R];
-    for (k, weights) in panel.iter().enumerate() {
+    for (x, weights) in tile.iter().zip(panel) {
+        let weights = *weights;
         for r in 0..R {
-            let x = rows[r][k];
             for j in 0..PANEL {
                 // A fused multiply-add where the machine has one; elsewhere it would be a function call.
                 sums[r][j] =
-                    if FUSED { x.mul_add(weights[j], sums[r][j]) } else { x * weights[j] + sums[r][j] };
+                    if FUSED { x[r].mul_add(weights[j], sums[r][j]) } else { x[r] * weights[j] + sums[r][j] };
             }
         }
     }

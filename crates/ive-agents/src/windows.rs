@@ -83,6 +83,11 @@ impl Windows {
         self.filled
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
     /// A window.
     pub fn get(&self, i: usize) -> Window<'_> {
         let (n, w) = (self.length, (self.length + 1) * self.words);
@@ -136,7 +141,7 @@ impl Windows {
         archive.bytes(&format!("{name}.actions"), &mut self.actions)?;
         archive.f32s(&format!("{name}.rewards"), &mut self.rewards)?;
         archive.bytes(&format!("{name}.ends"), &mut self.ends)?;
-        let n = self.filled.checked_mul(self.length).unwrap_or(usize::MAX);
+        let n = self.filled.saturating_mul(self.length);
         let sizes = self.filled <= self.capacity
             && self.next < self.capacity
             && self.boards.len() == (n + self.filled) * self.words

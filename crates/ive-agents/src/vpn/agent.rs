@@ -195,7 +195,7 @@ impl Vpn {
     /// One update for every fresh window.
     fn learn(&mut self) -> Result<(), AgentError> {
         let (n, past) = (self.config.worlds, self.config.replay);
-        let replaying = self.steps >= self.config.replay_start && self.replay.len() > 0;
+        let replaying = self.steps >= self.config.replay_start && !self.replay.is_empty();
         let per_update = if replaying { past } else { 0 };
         let s = &mut self.scratch;
         s.drawn.clear();
@@ -229,7 +229,7 @@ impl Vpn {
                     bootstrap: Some(s.bootstraps[i * (per_update + 1) + j]),
                 })
                 .collect();
-            if self.random.len() > 0 {
+            if !self.random.is_empty() {
                 let random = self.random.get(self.sampling.below(self.random.len()));
                 lessons.push(Lesson { window: random, bootstrap: None });
             }

@@ -137,6 +137,7 @@ impl Packed {
 /// Rows of X are rearranged tile by tile into a buffer of this many groups of six, which lies on the stack.
 const BUFFER: usize = 2048;
 
+#[allow(clippy::large_stack_arrays, reason = "48 kilobytes, and never more than one at a time")]
 #[multiversion(targets = "simd")]
 fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias: &[f32], y: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");

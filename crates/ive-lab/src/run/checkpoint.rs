@@ -170,16 +170,16 @@ impl Checkpoints {
         )))
     }
 
-    /// Removes what killed writers left behind: temporary files, and payloads without a manifest.
+    /// Removes what killed writers left behind: temporary files, payloads without a manifest, and checkpoints that were
+    /// to go. Damaged ones stay until there are two good ones again.
     pub fn tidy(&self) -> Outcome {
-        let steps = self.steps();
-        for name in self.names() {
-            let orphan = step_of(&name).is_some_and(|step| !steps.contains(&step));
-            if orphan || is_leftover(&name) {
-                self.disk.remove(&self.folder.join(&name))?;
-            }
+        let mut kept = self.steps();
+        let good = self.newest.as_ref().and_then(|saved| kept.iter().position(|&step| step == saved.step));
+        kept.truncate(good.map_or(kept.len(), |newest| newest + 2));
+        for name in self.names().into_iter().filter(|name| is_leftover(name)) {
+            self.disk.remove(&self.folder.join(&name))?;
         }
-        Ok(())
+        Ok(self.remove_all_but(&kept)?)
     }
 
     /// Saves a state that is not saved yet, with the logs as they are now. One with a number that is not finite is
@@ -222,13 +222,13 @@ impl Checkpoints {
             return Err(error.into());
         }
         let previous = self.newest.replace(Saved { step, blake3: piece.blake3 });
-        Ok(self.remove_all_but([Some(step), previous.map(|saved| saved.step)])?)
+        Ok(self.remove_all_but(&[step, previous.map_or(step, |saved| saved.step)])?)
     }
 
     /// Manifests go before payloads, so that no manifest is ever without its payload.
-    fn remove_all_but(&self, kept: [Option<u64>; 2]) -> Result<(), DiskError> {
+    fn remove_all_but(&self, kept: &[u64]) -> Result<(), DiskError> {
         let mut names = self.names();
-        names.retain(|name| step_of(name).is_some_and(|step| !kept.contains(&Some(step))));
+        names.retain(|name| step_of(name).is_some_and(|step| !kept.contains(&step)));
         names.sort_unstable_by_key(|name| !name.ends_with(".json"));
         names.iter().try_for_each(|name| self.disk.remove(&self.folder.join(name)))
     }

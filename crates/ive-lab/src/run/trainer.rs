@@ -89,6 +89,7 @@ impl<'a> Trainer<'a> {
             told: now,
             full_since: None,
         };
+        trainer.flush()?;
         trainer.introduce();
         Ok(trainer)
     }
@@ -162,7 +163,8 @@ impl<'a> Trainer<'a> {
     fn save(&mut self) -> Result<(), SaveError> {
         let step = self.agent.steps();
         if self.checkpoints.newest().is_some_and(|saved| saved.step == step) {
-            return Ok(());
+            // Perhaps an older one could not be removed at the time.
+            return self.checkpoints.tidy().map_err(SaveError::Failed);
         }
         let mut archive = Archive::saving();
         let unsaved = |e: ive_agents::ArchiveError| SaveError::Failed(Failure::internal(e.to_string()));

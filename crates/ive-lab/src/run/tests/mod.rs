@@ -1,8 +1,13 @@
 //! Runs under a fake agent: every fault of the disk, every damaged byte, every refusal.
 
+mod damage;
+mod events;
 pub mod fake;
 pub mod faults;
+mod interruption;
+mod refusal;
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,13 +42,57 @@ fn go(dir: &Path, plan: &Plan, options: &RunOptions) -> Outcome<Option<Finished>
     complete(dir, plan, options, &session, &ProgressBar::hidden())
 }
 
+/// A directory that goes away with the handle; in memory where the system has such a place, because these tests sync
+/// many thousand times.
+fn scratch() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// A finished run in a directory of its own.
+fn finished_run(changes: &[&str]) -> tempfile::TempDir {
+    let dir = scratch();
+    go(dir.path(), &plan(changes), &options()).unwrap().unwrap();
+    dir
+}
+
+/// What must not depend on interruptions: result, metrics and the final checkpoint.
+fn essence(dir: &Path) -> [Vec<u8>; 3] {
+    let result = fs::read(dir.join(RESULT)).unwrap();
+    let steps = finished(dir).unwrap().unwrap().steps;
+    let payload = fs::read(dir.join(format!("checkpoints/{steps:012}.safetensors"))).unwrap();
+    [result, fs::read(dir.join(METRICS)).unwrap(), payload]
+}
+
 #[test]
-fn run_finishes_and_is_returned_as_it_is_afterwards() {
-    let dir = tempfile::tempdir().unwrap();
-    let finished = go(dir.path(), &plan(&[]), &options()).unwrap().unwrap();
-    assert_eq!((finished.steps, finished.greedy.len(), finished.state.len()), (1000, 3, 64));
-    assert_eq!(go(dir.path(), &plan(&[]), &options()).unwrap().unwrap(), finished);
-    assert_eq!(metrics(dir.path()).unwrap().len(), 10);
-    let (plan_found, agent) = load(dir.path()).unwrap();
-    assert_eq!((plan_found, agent.steps()), (plan(&[]), 1000));
+fn run_leaves_what_it_promises_and_is_returned_as_it_is_afterwards() {
+    let dir = finished_run(&[]);
+    let mut names: Vec<String> =
+        fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let promised = [
+        "LOCK",
+        "checkpoints",
+        "config.toml",
+        "events.out.tfevents.ive",
+        "metrics.jsonl",
+        "result.json",
+        "sessions.jsonl",
+    ];
+    assert_eq!(names, promised);
+    let before = essence(dir.path());
+    let result = go(dir.path(), &plan(&[]), &options()).unwrap().unwrap();
+    assert_eq!((result.steps, result.greedy.len()), (1000, 3));
+    assert_eq!(result.state, blake3::hash(&before[2]).to_string());
+    assert_eq!(essence(dir.path()), before);
+    let curve = metrics(dir.path()).unwrap();
+    assert_eq!(
+        curve.iter().map(|(step, _)| *step).collect::<Vec<_>>(),
+        (1..=10).map(|i| 100 * i).collect::<Vec<_>>()
+    );
+    assert_eq!(curve[9].1, result.last);
+    let (found, agent) = load(dir.path()).unwrap();
+    assert_eq!((found, agent.steps()), (plan(&[]), 1000));
+    let worked = sessions::read(dir.path());
+    assert_eq!((worked.len(), worked[0].to_step, worked[0].end.as_str()), (1, 1000, "finished"));
 }

@@ -118,12 +118,20 @@ impl Plan {
         if self.seed > i64::MAX as u64 {
             return Err(Failure::config(format!("seed: {} is larger than {}", self.seed, i64::MAX)));
         }
-        if let Some((key, value)) =
-            self.settings.iter().find(|(_, v)| v.as_float().is_some_and(|x| !x.is_finite()))
-        {
+        if let Some((key, value)) = self.settings.iter().find(|(_, value)| !finite(value)) {
             return Err(Failure::config(format!("{key}: {value} is not a finite number")));
         }
         Ok(())
+    }
+}
+
+/// Whether all numbers in a value are finite.
+fn finite(value: &Value) -> bool {
+    match value {
+        Value::Float(number) => number.is_finite(),
+        Value::Array(values) => values.iter().all(finite),
+        Value::Table(table) => table.values().all(finite),
+        _ => true,
     }
 }
 

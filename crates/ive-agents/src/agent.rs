@@ -66,6 +66,11 @@ pub enum AgentError {
         /// Environment steps so far.
         step: u64,
     },
+    /// An observation holds something other than zeros and ones.
+    Observation {
+        /// Environment steps so far.
+        step: u64,
+    },
     /// The world refused an action or a buffer.
     World(StepError),
 }
@@ -76,6 +81,9 @@ impl fmt::Display for AgentError {
             Self::Setting { key, problem } => write!(f, "{key} {problem}"),
             Self::NotFinite { what, step } => {
                 write!(f, "{what} is not finite at step {step}; a smaller learning_rate may help")
+            }
+            Self::Observation { step } => {
+                write!(f, "the observation at step {step} holds something other than zeros and ones")
             }
             Self::World(cause) => write!(f, "{cause}"),
         }
@@ -88,4 +96,12 @@ impl From<StepError> for AgentError {
     fn from(cause: StepError) -> Self {
         Self::World(cause)
     }
+}
+
+/// Refuses a setting outside of a range.
+pub(crate) fn in_range(key: &'static str, value: f64, min: f64, max: f64) -> Result<(), AgentError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(AgentError::Setting { key, problem: format!("must lie between {min} and {max}, got {value}") })
 }

@@ -2,14 +2,20 @@
 //!
 //! - [`Agent`]: the contract between an agent that learns by acting and a run; [`Archive`]: its complete state.
 //! - [`nn`]: the only place that knows the tensor engine (layers, initialisation, optimisers, flat parameters).
+//! - [`vpn`], [`dqn`]: value prediction networks and the deep Q-network on MinAtar, Table 2.
 //! - [`tabular`]: tables for the gridworld of Figures 3 and 5.
 //! - [`toy`]: the one-dimensional Markov reward process of Figure 1.
 
 mod agent;
 mod archive;
+pub mod dqn;
+mod episodes;
+mod minatar;
 pub mod nn;
 pub mod tabular;
 pub mod toy;
+pub mod vpn;
+pub mod windows;
 
 pub use agent::{Agent, AgentError, Decision, Metrics};
 pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};

@@ -16,6 +16,7 @@
 //! finite differences and target copies rest on that.
 
 mod activation;
+pub mod cpu;
 mod device;
 mod gradients;
 mod init;

@@ -1,0 +1,12 @@
+//! The deep Q-network of MinAtar's own example (Young and Tian, 2019): the baseline of Table 2.
+//!
+//! - [`Config`]: all settings; [`Dqn`]: the agent in training;
+//! - [`network`]: parameters; [`loss`]: `Huber(Q(s, a) − r − γ max_a' Q⁻(s', a'))` and its gradient.
+
+mod agent;
+mod config;
+pub mod loss;
+pub mod network;
+
+pub use agent::Dqn;
+pub use config::Config;

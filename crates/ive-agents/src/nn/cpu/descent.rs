@@ -1,0 +1,122 @@
+//! Optimisers on flat vectors: Adam and centred RMSProp, in one pass each.
+
+use multiversion::multiversion;
+
+use crate::archive::{Archive, ArchiveError};
+
+/// The Euclidean length of a vector.
+pub fn norm(x: &[f32]) -> f64 {
+    f64::from(sum_of_squares(x)).sqrt()
+}
+
+#[multiversion(targets = "simd")]
+fn sum_of_squares(x: &[f32]) -> f32 {
+    const LANES: usize = 32;
+    let mut sums = [0.0f32; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (s, x) in sums.iter_mut().zip(chunk) {
+            *s += x * x;
+        }
+    }
+    for (s, x) in sums.iter_mut().zip(rest) {
+        *s += x * x;
+    }
+    sums.iter().sum()
+}
+
+/// Adam (Kingma and Ba, 2015): `m ← β₁m + (1−β₁)g`, `u ← β₂u + (1−β₂)g²`, `x ← x − α m̂ / (√û + ε)` with the means
+/// corrected for their start at zero.
+#[derive(Clone, Debug)]
+pub struct Adam {
+    /// Steps taken.
+    time: u64,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    epsilon: f64,
+}
+
+impl Adam {
+    const BETA_1: f64 = 0.9;
+    const BETA_2: f64 = 0.999;
+
+    /// For `len` parameters.
+    pub fn new(len: usize, epsilon: f64) -> Self {
+        Self { time: 0, mean: vec![0.0; len], square: vec![0.0; len], epsilon }
+    }
+
+    /// One step along `scale` times the gradient.
+    pub fn step(&mut self, x: &mut [f32], gradient: &[f32], scale: f64, learning_rate: f64) {
+        self.time += 1;
+        let correction = |beta: f64| 1.0 - beta.powf(self.time as f64);
+        let root = correction(Self::BETA_2).sqrt();
+        // x − α/c₁ m / (√u/√c₂ + ε) = x − (α√c₂/c₁) m / (√u + ε√c₂)
+        let step = (learning_rate * root / correction(Self::BETA_1)) as f32;
+        let epsilon = (self.epsilon * root) as f32;
+        adam(x, gradient, &mut self.mean, &mut self.square, scale as f32, step, epsilon);
+    }
+
+    /// Saves or restores.
+    pub fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
+        archive.u64("optimiser.time", &mut self.time)?;
+        archive.f32("optimiser.mean", &mut self.mean)?;
+        archive.f32("optimiser.square", &mut self.square)
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn adam(x: &mut [f32], g: &[f32], m: &mut [f32], u: &mut [f32], scale: f32, step: f32, epsilon: f32) {
+    for (((x, g), m), u) in x.iter_mut().zip(g).zip(m).zip(u) {
+        let g = scale * g;
+        *m += 0.1 * (g - *m);
+        *u += 0.001 * (g * g - *u);
+        *x -= step * *m / (u.sqrt() + epsilon);
+    }
+}
+
+/// Centred RMSProp without momentum (Graves, 2013), as in the MinAtar example: `ḡ ← ρḡ + (1−ρ)g`,
+/// `n ← ρn + (1−ρ)g²`, `x ← x − α g / (√(n − ḡ²) + ε)`.
+#[derive(Clone, Debug)]
+pub struct CentredRmsProp {
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    smoothing: f64,
+    epsilon: f64,
+}
+
+impl CentredRmsProp {
+    /// For `len` parameters.
+    pub fn new(len: usize, smoothing: f64, epsilon: f64) -> Self {
+        Self { mean: vec![0.0; len], square: vec![0.0; len], smoothing, epsilon }
+    }
+
+    /// One step against the gradient.
+    pub fn step(&mut self, x: &mut [f32], gradient: &[f32], learning_rate: f64) {
+        let [rate, rho, epsilon] = [learning_rate, self.smoothing, self.epsilon].map(|x| x as f32);
+        centred_rms_prop(x, gradient, &mut self.mean, &mut self.square, rate, rho, epsilon);
+    }
+
+    /// Saves or restores.
+    pub fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
+        archive.f32("optimiser.mean", &mut self.mean)?;
+        archive.f32("optimiser.square", &mut self.square)
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn centred_rms_prop(
+    x: &mut [f32],
+    g: &[f32],
+    mean: &mut [f32],
+    square: &mut [f32],
+    rate: f32,
+    rho: f32,
+    epsilon: f32,
+) {
+    for (((x, &g), m), n) in x.iter_mut().zip(g).zip(mean).zip(square) {
+        *m = rho * *m + (1.0 - rho) * g;
+        *n = rho * *n + (1.0 - rho) * (g * g);
+        // Rounding can make the variance slightly negative.
+        *x -= rate * g / ((*n - *m * *m).max(0.0).sqrt() + epsilon);
+    }
+}

@@ -1,0 +1,332 @@
+//! A value prediction network in training.
+//!
+//! A round: every world is played for one window; each fresh window, joined by some past ones, makes one step of Adam;
+//! bootstraps come from plans with a copy of the network that is renewed now and then. Spec: Oh et al., 2017, with the
+//! asynchronous workers replaced by one update after the other, and with replay, which is ours (docs/deviations.md).
+
+use ive::Rng;
+use ive_envs::VectorEnvironment;
+use ive_envs::minatar::ByteWorld;
+
+use super::batch::{Batch, Lesson};
+use super::config::{Config, Reduction};
+use super::loss::{self, Workspace};
+use super::network::Network;
+use super::planner::{Choice, Planner};
+use crate::agent::{Agent, AgentError, Decision, Metrics};
+use crate::archive::{Archive, ArchiveError};
+use crate::episodes::Episodes;
+use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
+use crate::nn::cpu::board;
+use crate::nn::cpu::descent::Adam;
+use crate::windows::Windows;
+
+/// A value prediction network in training.
+pub struct Vpn {
+    config: Config,
+    net: Network,
+    worlds: VectorEnvironment<ByteWorld>,
+    parameters: Vec<f32>,
+    target: Vec<f32>,
+    adam: Adam,
+    planner: Planner,
+    target_planner: Planner,
+    fresh: Windows,
+    replay: Windows,
+    random: Windows,
+    acting: Rng,
+    sampling: Rng,
+    steps: u64,
+    episodes: Episodes,
+    meter: Meter,
+    scratch: Scratch,
+}
+
+impl std::fmt::Debug for Vpn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vpn")
+            .field("config", &self.config)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sums since the last line of metrics.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    updates: f64,
+    loss_reward: f64,
+    loss_value: f64,
+    gradient_norm: f64,
+    decisions: f64,
+    sigma: f64,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    boards: Vec<u64>,
+    planned: Vec<usize>,
+    plan_boards: Vec<u64>,
+    choices: Vec<Choice>,
+    members: Vec<f32>,
+    actions: Vec<usize>,
+    drawn: Vec<usize>,
+    bootstraps: Vec<f32>,
+    batch: Batch,
+    work: Workspace,
+    gradient: Vec<f32>,
+}
+
+impl Vpn {
+    /// An agent at the beginning. `world` makes a world of a seed.
+    pub fn new(config: &Config, world: &dyn Fn(u64) -> ByteWorld, seed: u64) -> Result<Self, AgentError> {
+        config.check()?;
+        let root = Rng::from_seed(seed);
+        let mut seeds = root.fold_in(WORLDS);
+        let worlds: Vec<ByteWorld> = (0..config.worlds).map(|_| world(seeds.next_u64())).collect();
+        let (channels, actions) = minatar::shape(&worlds)?;
+        let net = Network::new(channels, actions);
+        let parameters = net.initial(config.action_scale, &mut root.fold_in(INITIAL));
+        let mut planner = Planner::new(&net, config.discount, &config.weights, &config.branching);
+        planner.load(&parameters);
+        let words = board::words(channels);
+        let windows = |steps: usize| Windows::new(words, config.window, (steps / config.window).max(1));
+        let mut vpn = Self {
+            worlds: VectorEnvironment::new(worlds)?,
+            target: parameters.clone(),
+            adam: Adam::new(net.layout.len(), config.adam_epsilon),
+            target_planner: planner.clone(),
+            planner,
+            fresh: Windows::zeroed(words, config.window, config.worlds),
+            replay: windows(config.replay_capacity),
+            random: windows(config.random_steps),
+            acting: root.fold_in(ACTING),
+            sampling: root.fold_in(REPLAY),
+            steps: 0,
+            episodes: Episodes::new(config.worlds, config.discount),
+            meter: Meter::default(),
+            scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
+            parameters,
+            net,
+            config: config.clone(),
+        };
+        vpn.worlds.reset()?;
+        vpn.collect_random()?;
+        Ok(vpn)
+    }
+
+    /// The network, for those who want to look inside.
+    pub fn network(&self) -> (&Network, &[f32]) {
+        (&self.net, &self.parameters)
+    }
+
+    /// Windows of a uniformly random policy, whose steps do not count.
+    fn collect_random(&mut self) -> Result<(), AgentError> {
+        while self.random.len() * self.config.window < self.config.random_steps {
+            self.play(1.0)?;
+            for i in 0..self.config.worlds {
+                self.random.push(self.fresh.get(i));
+            }
+        }
+        if self.config.random_steps > 0 {
+            self.worlds.reset()?;
+            self.episodes = Episodes::new(self.config.worlds, self.config.discount);
+        }
+        Ok(())
+    }
+
+    /// Plays one window in every world.
+    fn play(&mut self, exploration: f64) -> Result<(), AgentError> {
+        let (n, words) = (self.config.worlds, self.net.torso.board.words());
+        let s = &mut self.scratch;
+        s.actions.resize(n, 0);
+        for t in 0..=self.config.window {
+            let observations = self.worlds.batch().observations;
+            minatar::pack_checked(&self.net.torso.board, observations, &mut s.boards, self.steps)?;
+            for i in 0..n {
+                self.fresh.set_board(i, t, &s.boards[i * words..][..words]);
+            }
+            if t == self.config.window {
+                break;
+            }
+            s.planned.clear();
+            s.plan_boards.clear();
+            for i in 0..n {
+                if self.acting.uniform() < exploration {
+                    s.actions[i] = self.acting.below(self.net.actions);
+                } else {
+                    s.planned.push(i);
+                    s.plan_boards.extend_from_slice(&s.boards[i * words..][..words]);
+                }
+            }
+            self.planner.plan(&s.plan_boards, &mut s.choices);
+            for (root, (&i, choice)) in s.planned.iter().zip(&s.choices).enumerate() {
+                s.actions[i] = choice.action;
+                self.episodes.predict(i, choice.value);
+                self.planner.members(root, &mut s.members);
+                self.meter.sigma += f64::from(spread(&s.members));
+                self.meter.decisions += 1.0;
+            }
+            let now = self.worlds.step(&s.actions)?;
+            for i in 0..n {
+                let (reward, end) = (now.rewards[i] as f32, now.kinds[i].is_last());
+                if !reward.is_finite() {
+                    return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
+                }
+                self.fresh.set_step(i, t, s.actions[i] as u8, reward, end);
+                self.episodes.step(i, reward, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// One update for every fresh window.
+    fn learn(&mut self) -> Result<(), AgentError> {
+        let (n, past) = (self.config.worlds, self.config.replay);
+        let replaying = self.steps >= self.config.replay_start && self.replay.len() > 0;
+        let per_update = if replaying { past } else { 0 };
+        let s = &mut self.scratch;
+        s.drawn.clear();
+        for _ in 0..n * per_update {
+            s.drawn.push(self.sampling.below(self.replay.len()));
+        }
+        // Update i uses window i of the fresh ones and `per_update` of the drawn ones.
+        let window = |i: usize, j: usize, drawn: &[usize]| {
+            if j == 0 { self.fresh.get(i) } else { self.replay.get(drawn[i * per_update + j - 1]) }
+        };
+        s.plan_boards.clear();
+        for i in 0..n {
+            for j in 0..=per_update {
+                s.plan_boards.extend_from_slice(window(i, j, &s.drawn).last_board().unwrap_or(&[]));
+            }
+        }
+        self.target_planner.plan(&s.plan_boards, &mut s.choices);
+        let mut planned = s.choices.iter();
+        s.bootstraps.clear();
+        for i in 0..n {
+            for j in 0..=per_update {
+                let wanted = window(i, j, &s.drawn).last_board().is_some();
+                s.bootstraps.push(if wanted { planned.next().map_or(0.0, |c| c.value) } else { 0.0 });
+            }
+        }
+        let (discount, rate) = (self.config.discount as f32, self.config.learning_rate(self.steps));
+        for i in 0..n {
+            let mut lessons: Vec<Lesson<'_>> = (0..=per_update)
+                .map(|j| Lesson {
+                    window: window(i, j, &s.drawn),
+                    bootstrap: Some(s.bootstraps[i * (per_update + 1) + j]),
+                })
+                .collect();
+            if self.random.len() > 0 {
+                let random = self.random.get(self.sampling.below(self.random.len()));
+                lessons.push(Lesson { window: random, bootstrap: None });
+            }
+            s.batch.fill(&lessons, self.config.prediction, discount, self.config.ends);
+            let losses = loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient);
+            let predictions = s.batch.predictions() as f64;
+            let scale = if self.config.reduction == Reduction::Mean { 1.0 / predictions } else { 1.0 };
+            let named = [("loss_reward", losses.reward), ("loss_value", losses.value)];
+            let length = minatar::check_gradient(&self.net.layout, &named, &s.gradient, self.steps)? * scale;
+            let clip = if length > self.config.clip { self.config.clip / length } else { 1.0 };
+            self.adam.step(&mut self.parameters, &s.gradient, scale * clip, rate);
+            self.meter.updates += 1.0;
+            self.meter.loss_reward += losses.reward / predictions;
+            self.meter.loss_value += losses.value / predictions;
+            self.meter.gradient_norm += length;
+        }
+        if self.config.replay > 0 {
+            for i in 0..n {
+                self.replay.push(self.fresh.get(i));
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) -> Metrics {
+        let m = std::mem::take(&mut self.meter);
+        let mut values = Vec::with_capacity(12);
+        self.episodes.report(&mut values);
+        values.push(("epsilon", self.config.exploration(self.steps)));
+        values.push(("learning_rate", self.config.learning_rate(self.steps)));
+        if m.updates > 0.0 {
+            values.push(("loss", (m.loss_reward + m.loss_value) / m.updates));
+            values.push(("loss_reward", m.loss_reward / m.updates));
+            values.push(("loss_value", m.loss_value / m.updates));
+            values.push(("gradient_norm", m.gradient_norm / m.updates));
+        }
+        if m.decisions > 0.0 {
+            values.push(("sigma", m.sigma / m.decisions));
+        }
+        Metrics { step: self.steps, values }
+    }
+}
+
+/// σ of the members, population standard deviation.
+fn spread(members: &[f32]) -> f32 {
+    let n = members.len() as f32;
+    let mean = members.iter().sum::<f32>() / n;
+    (members.iter().map(|m| (m - mean) * (m - mean)).sum::<f32>() / n).sqrt()
+}
+
+impl Agent for Vpn {
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError> {
+        let before = self.steps;
+        self.play(self.config.exploration(before))?;
+        self.steps += (self.config.worlds * self.config.window) as u64;
+        self.learn()?;
+        self.planner.load(&self.parameters);
+        let crossed = |every: u64| self.steps / every > before / every;
+        if crossed(self.config.target_every) {
+            self.target.copy_from_slice(&self.parameters);
+            self.target_planner.load(&self.target);
+        }
+        if crossed(self.config.log_every) {
+            log.push(self.report());
+        }
+        Ok(())
+    }
+
+    fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
+        archive.u64("steps", &mut self.steps)?;
+        minatar::archive_slots("parameters", &self.net.layout, &mut self.parameters, archive)?;
+        minatar::archive_slots("target", &self.net.layout, &mut self.target, archive)?;
+        self.adam.archive(archive)?;
+        self.replay.archive("replay", archive)?;
+        self.random.archive("random", archive)?;
+        archive.rng("acting", &mut self.acting)?;
+        archive.rng("sampling", &mut self.sampling)?;
+        self.episodes.archive(archive)?;
+        let m = &mut self.meter;
+        let mut sums = [m.updates, m.loss_reward, m.loss_value, m.gradient_norm, m.decisions, m.sigma];
+        archive.f64("meter", &mut sums)?;
+        [m.updates, m.loss_reward, m.loss_value, m.gradient_norm, m.decisions, m.sigma] = sums;
+        minatar::archive_worlds(&mut self.worlds, archive)?;
+        self.planner.load(&self.parameters);
+        self.target_planner.load(&self.target);
+        Ok(())
+    }
+
+    fn recent_return(&self) -> Option<f64> {
+        self.episodes.recent_return()
+    }
+
+    fn decide(&mut self, observations: &[u8]) -> Vec<Decision> {
+        let s = &mut self.scratch;
+        self.net.torso.board.pack_all(observations, &mut s.plan_boards);
+        self.planner.plan(&s.plan_boards, &mut s.choices);
+        let mut decisions = Vec::with_capacity(s.choices.len());
+        for (root, choice) in s.choices.iter().enumerate() {
+            self.planner.members(root, &mut s.members);
+            decisions.push(Decision {
+                action: choice.action,
+                value: f64::from(choice.value),
+                members: s.members.iter().map(|&m| f64::from(m)).collect(),
+            });
+        }
+        decisions
+    }
+}

@@ -1,0 +1,158 @@
+//! The predictions that one update trains, and their targets.
+
+use super::config::Ends;
+use crate::windows::Window;
+
+/// The value target behind each step of a window: `R_{t+1}`, from `R_t = r_t + γ R_{t+1}`, zero behind an end, the
+/// bootstrap behind the last step.
+pub fn returns(window: &Window<'_>, bootstrap: f32, discount: f32, out: &mut [f32]) {
+    let mut after = bootstrap;
+    for t in (0..out.len()).rev() {
+        if window.ends[t] != 0 {
+            after = 0.0;
+        }
+        out[t] = after;
+        after = window.rewards[t] + discount * after;
+    }
+}
+
+/// Starts of predictions, those with the most depths first, and for each depth what is put in and what should come out.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Boards of the starts, `[starts, words]`.
+    pub boards: Vec<u64>,
+    /// How many starts reach each depth: falling, the first is all of them.
+    pub reach: Vec<usize>,
+    /// Actions taken, depth by depth, `reach[l]` each.
+    pub actions: Vec<u8>,
+    /// Targets of the predicted rewards, likewise.
+    pub rewards: Vec<f32>,
+    /// Targets of the values of predicted states, likewise.
+    pub values: Vec<f32>,
+    /// Whether the value is trained, likewise: one or zero.
+    pub value_weights: Vec<f32>,
+    order: Vec<Start>,
+    after: Vec<f32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    window: usize,
+    at: usize,
+    depth: usize,
+}
+
+/// A window and how it is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// The steps.
+    pub window: Window<'a>,
+    /// The value behind the last step, or `None` if only rewards are learnt.
+    pub bootstrap: Option<f32>,
+}
+
+impl Batch {
+    /// Collects all predictions of up to `prediction` steps that begin in the windows.
+    pub fn fill(&mut self, lessons: &[Lesson<'_>], prediction: usize, discount: f32, ends: Ends) {
+        let Self { boards, reach, actions, rewards, values, value_weights, order, after } = self;
+        order.clear();
+        after.clear();
+        for (w, lesson) in lessons.iter().enumerate() {
+            let length = lesson.window.actions.len();
+            let from = after.len();
+            after.resize(from + length, 0.0);
+            returns(&lesson.window, lesson.bootstrap.unwrap_or(0.0), discount, &mut after[from..]);
+            for at in 0..length {
+                let mut depth = prediction.min(length - at);
+                if ends == Ends::Mask {
+                    let end = lesson.window.ends[at..at + depth].iter().position(|&e| e != 0);
+                    depth = end.map_or(depth, |e| e + 1);
+                }
+                order.push(Start { window: w, at, depth });
+            }
+        }
+        order.sort_by_key(|start| std::cmp::Reverse(start.depth));
+        boards.clear();
+        for start in order.iter() {
+            let window = &lessons[start.window].window;
+            let words = window.boards.len() / (window.actions.len() + 1);
+            boards.extend_from_slice(&window.boards[start.at * words..][..words]);
+        }
+        for list in [&mut *rewards, &mut *values, &mut *value_weights] {
+            list.clear();
+        }
+        reach.clear();
+        actions.clear();
+        for l in 0..order.first().map_or(0, |start| start.depth) {
+            let here = order.iter().take_while(|start| start.depth > l);
+            reach.push(0);
+            for start in here {
+                let (lesson, t) = (&lessons[start.window], start.at + l);
+                let window = &lesson.window;
+                let over = window.ends[start.at..t].iter().any(|&e| e != 0);
+                let first: usize = lessons[..start.window].iter().map(|l| l.window.actions.len()).sum();
+                reach[l] += 1;
+                actions.push(window.actions[t]);
+                rewards.push(if over { 0.0 } else { window.rewards[t] });
+                values.push(if over { 0.0 } else { after[first + t] });
+                value_weights.push(if lesson.bootstrap.is_some() { 1.0 } else { 0.0 });
+            }
+        }
+    }
+
+    /// How many starts there are.
+    pub fn starts(&self) -> usize {
+        self.reach.first().copied().unwrap_or(0)
+    }
+
+    /// How many predictions there are.
+    pub fn predictions(&self) -> usize {
+        self.actions.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three steps, the second of which ends an episode.
+    const WINDOW: Window<'static> = Window {
+        boards: &[10, 11, 12, 13],
+        actions: &[0, 1, 2],
+        rewards: &[1.0, 2.0, 4.0],
+        ends: &[0, 1, 0],
+    };
+
+    fn filled(ends: Ends) -> Batch {
+        let mut batch = Batch::default();
+        batch.fill(&[Lesson { window: WINDOW, bootstrap: Some(8.0) }], 2, 0.5, ends);
+        batch
+    }
+
+    #[test]
+    fn returns_stop_at_ends() {
+        let mut out = [0.0; 3];
+        returns(&WINDOW, 8.0, 0.5, &mut out);
+        assert_eq!(out, [2.0, 0.0, 8.0]);
+    }
+
+    #[test]
+    fn masked_predictions_stop_at_ends() {
+        let batch = filled(Ends::Mask);
+        // From step 0 two steps; from step 1 only the one that ends; from step 2 the last.
+        assert_eq!((&*batch.boards, &*batch.reach), (&[10, 11, 12][..], &[3, 1][..]));
+        assert_eq!(batch.actions, [0, 1, 2, 1]);
+        assert_eq!(batch.rewards, [1.0, 2.0, 4.0, 2.0]);
+        assert_eq!(batch.values, [2.0, 0.0, 8.0, 0.0]);
+    }
+
+    #[test]
+    fn absorbed_predictions_are_zero_behind_ends() {
+        let batch = filled(Ends::Absorb);
+        assert_eq!((&*batch.boards, &*batch.reach), (&[10, 11, 12][..], &[3, 2][..]));
+        assert_eq!(batch.actions, [0, 1, 2, 1, 2]);
+        assert_eq!(batch.rewards, [1.0, 2.0, 4.0, 2.0, 0.0]);
+        assert_eq!(batch.values, [2.0, 0.0, 8.0, 0.0, 0.0]);
+        assert_eq!(batch.value_weights, [1.0; 5]);
+    }
+}

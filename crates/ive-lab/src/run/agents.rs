@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ive_agents::vpn::Vpn;
 use ive_agents::{Agent, AgentError};
 use ive_envs::minatar::ByteWorld;
 use ive_envs::registry;
@@ -24,16 +25,46 @@ pub struct Kind {
     pub summary: &'static str,
     /// The names and texts of its presets; the first is the default.
     presets: &'static [(&'static str, &'static str)],
+    /// What it changes in them.
+    variant: &'static [&'static str],
 }
+
+const VPN_PRESETS: &[(&str, &str)] = &[
+    ("default", include_str!("../../presets/vpn.default.toml")),
+    ("paper-literal", include_str!("../../presets/vpn.paper-literal.toml")),
+    ("smoke", include_str!("../../presets/vpn.smoke.toml")),
+];
 
 /// All agents.
 pub const AGENTS: &[Kind] = &[
+    Kind {
+        name: "mu-ive",
+        aliases: &["vpn"],
+        summary: "value prediction network that acts on the mean of its 1- to 5-step values",
+        presets: VPN_PRESETS,
+        variant: &[],
+    },
+    Kind {
+        name: "vpn-v1",
+        aliases: &[],
+        summary: "the same, acting on its 1-step value alone",
+        presets: VPN_PRESETS,
+        variant: &["weights=[1.0]", "branching=[4]"],
+    },
+    Kind {
+        name: "vpn-v5",
+        aliases: &[],
+        summary: "the same, acting on its 5-step value alone",
+        presets: VPN_PRESETS,
+        variant: &["weights=[0.0, 0.0, 0.0, 0.0, 1.0]"],
+    },
     #[cfg(test)]
     Kind {
         name: "fake",
         aliases: &[],
         summary: "for tests",
         presets: &[("default", super::tests::fake::PRESET)],
+        variant: &[],
     },
 ];
 
@@ -68,6 +99,14 @@ impl Kind {
         })
     }
 
+    /// The settings of a preset, to be changed.
+    fn layers(&self, preset: &str) -> Outcome<Layers> {
+        let mut layers = Layers::from_preset(self.name, self.preset(preset)?)?;
+        let variant: Result<Vec<Change>, String> = self.variant.iter().map(|c| Change::parse(c)).collect();
+        layers.add_changes(&variant.map_err(Failure::internal)?)?;
+        Ok(layers)
+    }
+
     fn preset(&self, name: &str) -> Outcome<&'static str> {
         let found = self.presets.iter().find(|(known, _)| *known == name || name.is_empty());
         found.map(|(_, text)| *text).ok_or_else(|| {
@@ -80,7 +119,7 @@ impl Kind {
 /// The plan of a request: preset ← file ← command line, every name checked.
 pub fn resolve(request: &Request<'_>) -> Outcome<Plan> {
     let kind = Kind::find(request.agent)?;
-    let mut layers = Layers::from_preset(kind.name, kind.preset(request.preset)?)?;
+    let mut layers = kind.layers(request.preset)?;
     if let Some(path) = request.file {
         let shown = path.display().to_string();
         let text =
@@ -162,6 +201,9 @@ fn typed<T: DeserializeOwned>(plan: &Plan) -> Outcome<T> {
 pub fn make(plan: &Plan) -> Outcome<Box<dyn Agent>> {
     let worlds = worlds(plan)?;
     let agent: Result<Box<dyn Agent>, AgentError> = match Kind::find(&plan.agent)?.name {
+        "mu-ive" | "vpn-v1" | "vpn-v5" => {
+            Vpn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _)
+        }
         #[cfg(test)]
         "fake" => super::tests::fake::Fake::new(typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _),
         other => return Err(Failure::internal(format!("nobody can make the agent `{other}`"))),

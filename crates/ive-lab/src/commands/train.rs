@@ -19,7 +19,13 @@ const DEVICES: [&str; 1] = ["cpu"];
 
 /// Arguments of `ive train`.
 #[derive(Args, Debug)]
-#[command(after_help = "Agents: dqn, mu-ive (also called vpn), vpn-v1, vpn-v5.
+#[command(after_help = "Agents:
+  dqn      deep Q-network, as MinAtar's authors publish it
+  mu-ive   value prediction network that acts on the mean of its 1- to 5-step values (also called vpn)
+  vpn-v1   the same, acting on its 1-step value alone
+  vpn-v5   the same, acting on its 5-step value alone
+
+Presets: default; paper-literal (as published, as far as it was published); smoke (a second, learns nothing).
 
 Examples:
   ive train dqn --env minatar:breakout

@@ -21,8 +21,6 @@ pub struct Kind {
     pub name: &'static str,
     /// Other names for it.
     aliases: &'static [&'static str],
-    /// What it is, in a line.
-    pub summary: &'static str,
     /// The names and texts of its presets; the first is the default.
     presets: &'static [(&'static str, &'static str)],
     /// What it changes in them.
@@ -40,21 +38,18 @@ pub const AGENTS: &[Kind] = &[
     Kind {
         name: "mu-ive",
         aliases: &["vpn"],
-        summary: "value prediction network that acts on the mean of its 1- to 5-step values",
         presets: VPN_PRESETS,
         variant: &[],
     },
     Kind {
         name: "vpn-v1",
         aliases: &[],
-        summary: "the same, acting on its 1-step value alone",
         presets: VPN_PRESETS,
         variant: &["weights=[1.0]", "branching=[4]"],
     },
     Kind {
         name: "vpn-v5",
         aliases: &[],
-        summary: "the same, acting on its 5-step value alone",
         presets: VPN_PRESETS,
         variant: &["weights=[0.0, 0.0, 0.0, 0.0, 1.0]"],
     },
@@ -62,7 +57,6 @@ pub const AGENTS: &[Kind] = &[
     Kind {
         name: "fake",
         aliases: &[],
-        summary: "for tests",
         presets: &[("default", super::tests::fake::PRESET)],
         variant: &[],
     },

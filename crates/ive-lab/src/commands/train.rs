@@ -10,7 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::progress::Session;
 use crate::run::agents::{Request, resolve};
 use crate::run::config::Config;
-use crate::run::{Finished, Plan, RunOptions, complete, status::Status};
+use crate::run::{Finished, Plan, RESULT, RunOptions, complete, status::Status};
 use crate::settings::{Change, suggest};
 use crate::store::pretty;
 
@@ -146,9 +146,7 @@ fn default_dir(plan: &Plan) -> PathBuf {
 pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut) -> Outcome {
     let options = RunOptions { checkpoint_every: how.checkpoint_every, ..options };
     let session = Session::start(how.json)?;
-    if dir.join(crate::run::RESULT).exists() {
-        session.say(&format!("{} is finished already", dir.display()));
-    }
+    let done_before = dir.join(RESULT).exists();
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |n| n.display().to_string());
     let progress = session.run_bar(&name, plan.steps);
     let Some(finished) = complete(dir, plan, &options, &session, &progress)? else {
@@ -158,12 +156,15 @@ pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut
             plan.steps
         )));
     };
+    if done_before {
+        session.say(&format!("{} is finished already", dir.display()));
+    }
     if how.json {
         let json = serde_json::to_value(&finished).map_err(|e| Failure::internal(e.to_string()))?;
         print!("{}", String::from_utf8_lossy(&pretty(&json)));
     } else {
         println!("{}", summary(&finished));
-        println!("result: {}", dir.join(crate::run::RESULT).display());
+        println!("result: {}", dir.join(RESULT).display());
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ive_agents::dqn::Dqn;
 use ive_agents::vpn::Vpn;
 use ive_agents::{Agent, AgentError};
 use ive_envs::minatar::ByteWorld;
@@ -27,6 +28,13 @@ pub struct Kind {
     variant: &'static [&'static str],
 }
 
+/// What is published is what works.
+const DQN_PRESETS: &[(&str, &str)] = &[
+    ("default", include_str!("../../presets/dqn.default.toml")),
+    ("paper-literal", include_str!("../../presets/dqn.default.toml")),
+    ("smoke", include_str!("../../presets/dqn.smoke.toml")),
+];
+
 const VPN_PRESETS: &[(&str, &str)] = &[
     ("default", include_str!("../../presets/vpn.default.toml")),
     ("paper-literal", include_str!("../../presets/vpn.paper-literal.toml")),
@@ -35,18 +43,9 @@ const VPN_PRESETS: &[(&str, &str)] = &[
 
 /// All agents.
 pub const AGENTS: &[Kind] = &[
-    Kind {
-        name: "mu-ive",
-        aliases: &["vpn"],
-        presets: VPN_PRESETS,
-        variant: &[],
-    },
-    Kind {
-        name: "vpn-v1",
-        aliases: &[],
-        presets: VPN_PRESETS,
-        variant: &["weights=[1.0]", "branching=[4]"],
-    },
+    Kind { name: "dqn", aliases: &[], presets: DQN_PRESETS, variant: &[] },
+    Kind { name: "mu-ive", aliases: &["vpn"], presets: VPN_PRESETS, variant: &[] },
+    Kind { name: "vpn-v1", aliases: &[], presets: VPN_PRESETS, variant: &["weights=[1.0]", "branching=[4]"] },
     Kind {
         name: "vpn-v5",
         aliases: &[],
@@ -54,12 +53,7 @@ pub const AGENTS: &[Kind] = &[
         variant: &["weights=[0.0, 0.0, 0.0, 0.0, 1.0]"],
     },
     #[cfg(test)]
-    Kind {
-        name: "fake",
-        aliases: &[],
-        presets: &[("default", super::tests::fake::PRESET)],
-        variant: &[],
-    },
+    Kind { name: "fake", aliases: &[], presets: &[("default", super::tests::fake::PRESET)], variant: &[] },
 ];
 
 /// What somebody wants to train.
@@ -195,6 +189,7 @@ fn typed<T: DeserializeOwned>(plan: &Plan) -> Outcome<T> {
 pub fn make(plan: &Plan) -> Outcome<Box<dyn Agent>> {
     let worlds = worlds(plan)?;
     let agent: Result<Box<dyn Agent>, AgentError> = match Kind::find(&plan.agent)?.name {
+        "dqn" => Dqn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _),
         "mu-ive" | "vpn-v1" | "vpn-v5" => {
             Vpn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _)
         }

@@ -1,5 +1,7 @@
 //! The tensor engine and the hand-written networks make the same agents.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use ive_agents::nn::Backend;
 use ive_agents::{Agent, Archive, dqn, vpn};
 use ive_envs::minatar::{ByteWorld, Game, Options, make};
@@ -33,6 +35,7 @@ fn vpn_config() -> vpn::Config {
         replay_start: 0,
         random_steps: 40,
         ends: vpn::Ends::Absorb,
+        input_scale: 1.0,
         action_scale: 4.0,
         log_every: 40,
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
-use crate::commands::{env, play};
+use crate::commands::{env, play, runs, train};
 use crate::experiments::Preset;
 use crate::settings::Change;
 
@@ -23,6 +23,10 @@ pub struct Cli {
 pub enum Command {
     /// Run experiments of the paper and write a report with a verdict beside each claim
     Reproduce(ReproduceArgs),
+    /// Train an agent: a run that survives interruptions
+    Train(train::TrainArgs),
+    /// List runs, show one, go on with one
+    Runs(runs::RunsArgs),
     /// List and describe worlds, and print what happens in them step by step
     Env(env::EnvArgs),
     /// Play a world in the terminal, or let a policy play and keep pictures

@@ -6,8 +6,10 @@ mod cli;
 mod commands;
 mod exit;
 mod experiments;
+mod lock;
 mod progress;
 mod report;
+mod run;
 mod settings;
 mod store;
 
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use cli::{Cli, Command};
-use commands::{env, play, reproduce};
+use commands::{env, play, reproduce, runs, train};
 use exit::Failure;
 
 fn main() -> ExitCode {
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
     };
     let outcome = match &cli.command {
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Train(args) => train::run(args),
+        Command::Runs(args) => runs::run(args),
         Command::Env(args) => env::run(args),
         Command::Play(args) => play::run(args),
         Command::Bench(args) => bench::run(args),

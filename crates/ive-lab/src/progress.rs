@@ -1,10 +1,13 @@
 //! Progress on the terminal, and stopping in good order.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::flag;
 
 use crate::exit::{Failure, Outcome};
 
@@ -17,15 +20,24 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens for Ctrl-C and SIGTERM: the first asks the work to stop after what it is doing, the second kills.
+    /// Listens for Ctrl-C, SIGTERM and SIGUSR1, which ask the work to stop after what it is doing. A second Ctrl-C or
+    /// SIGTERM kills; not so a SIGTERM after a SIGUSR1, which is how batch systems announce the end of a job.
     pub fn start(quiet: bool) -> Outcome<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-                .map_err(|e| Failure::internal(format!("cannot listen for signals: {e}")))?;
+        let failed = |e| Failure::internal(format!("cannot listen for signals: {e}"));
+        let (stop, again) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_default(signal, Arc::clone(&again)).map_err(failed)?;
+            flag::register(signal, Arc::clone(&again)).map_err(failed)?;
+            flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
         }
+        flag::register(SIGUSR1, Arc::clone(&stop)).map_err(failed)?;
         Ok(Self { stop, quiet })
+    }
+
+    /// A session that nobody interrupts, for tests.
+    #[cfg(test)]
+    pub fn silent(stop: &Arc<AtomicBool>) -> Self {
+        Self { stop: Arc::clone(stop), quiet: true }
     }
 
     /// Whether somebody asked to stop.
@@ -46,6 +58,30 @@ impl Session {
             format!("{{prefix:>9}} {{bar:32}} {{pos:>4}}/{{len}} {unit}  {{elapsed}} gone, {{eta}} left");
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::new(total as u64).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
+    }
+
+    /// A progress bar for a run of so many steps, whose message is the return so far.
+    pub fn run_bar(&self, name: &str, steps: u64) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let template = "{prefix} {bar:32} {human_pos}/{human_len} steps  {per_sec}  return {msg}  {eta} left";
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            style.progress_chars("━╸─").with_key("per_sec", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = write!(out, "{:.0}/s", state.per_sec());
+            });
+        ProgressBar::new(steps).with_style(style).with_prefix(name.to_owned()).with_message("–")
+    }
+
+    /// Whether progress is told in lines now and then, because there is no terminal for a bar.
+    pub fn tells_lines(&self) -> bool {
+        !self.quiet && !std::io::stderr().is_terminal()
+    }
+
+    /// A line for the user on stderr that even machines should see.
+    pub fn warn(&self, line: &str) {
+        eprintln!("ive: {line}");
     }
 
     /// A line for the user on stderr.

@@ -9,23 +9,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
-
-/// The file that a running command holds locked.
-const LOCK: &str = "LOCK";
-
-/// Locks a directory against a second command; the system lets go of it however this one ends.
-fn lock(root: &Path) -> Outcome<File> {
-    let path = root.join(LOCK);
-    let file = OpenOptions::new().create(true).append(true).open(&path).map_err(|e| io(&path, "open", &e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(Failure::busy(format!(
-            "another `ive` is writing to {}; wait for it, or choose another --out",
-            root.display()
-        ))),
-        Err(fs::TryLockError::Error(e)) => Err(io(&path, "lock", &e)),
-    }
-}
+use crate::lock::{LOCK, lock};
+use crate::run::disk::Disk;
 
 /// The file by which a directory is known to be ours.
 const MARK: &str = "ive.json";
@@ -41,22 +26,11 @@ fn io(path: &Path, doing: &str, e: &std::io::Error) -> Failure {
     Failure::io(format!("cannot {doing} {}: {e}", path.display()))
 }
 
-/// Writes a file so that it is there completely or not at all: a temporary name, sync, rename.
+/// Writes a file so that it is there completely or not at all, and makes the directories above it.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Outcome {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = parent.join(format!(".{name}.{}.tmp", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        fs::create_dir_all(parent)?;
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        io(path, "write", &e)
-    })
+    let disk = Disk::default();
+    disk.create_directory(path.parent().unwrap_or(Path::new(".")))?;
+    Ok(disk.replace(path, bytes)?)
 }
 
 impl Store {
@@ -72,7 +46,7 @@ impl Store {
             )));
         }
         fs::create_dir_all(root).map_err(|e| io(root, "create", &e))?;
-        let lock = lock(root)?;
+        let lock = lock(root, "wait for it, or choose another --out")?;
         let mark = root.join(MARK);
         let here = format!("{}", root.display());
         if mark.exists() {
@@ -181,7 +155,7 @@ pub fn pretty(value: &Value) -> Vec<u8> {
 }
 
 /// The first settings that differ, `reaching.epochs 10000 → 20`.
-fn difference(old: &Value, new: &Value) -> String {
+pub fn difference(old: &Value, new: &Value) -> String {
     fn walk(at: &str, old: &Value, new: &Value, out: &mut Vec<String>) {
         match (old, new) {
             (Value::Object(a), Value::Object(b)) => {

@@ -2,53 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod session;
+
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// A directory of its own for a test, gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ive-test-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn ive(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ive"));
-        command.args(line.split_whitespace()).current_dir(&self.0).stdin(Stdio::null());
-        command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Asserts the exit code and that stderr is one line with these words.
-fn refused(output: &Output, code: i32, words: &[&str]) {
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert_eq!(error.trim().lines().count(), 1, "{error}");
-    words.iter().for_each(|w| assert!(error.contains(w), "`{w}` is not in `{error}`"));
-}
-
-fn json(path: &Path) -> serde_json::Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
+use session::{Scratch, json, refused, text};
 
 const QUICK: &str = "--set epochs=20 --set steps=10 --set sensitivity_seeds=2 --set sensitivity_sgd_seeds=1";
 

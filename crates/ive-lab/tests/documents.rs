@@ -88,6 +88,7 @@ fn links_in_documents_lead_somewhere() {
         "CONTRIBUTING.md",
         "docs/deviations.md",
         "docs/paper-map.md",
+        "docs/runs.md",
         "docs/summary.md",
     ] {
         let folder = root().join(document).parent().unwrap().to_owned();

@@ -90,7 +90,7 @@ impl Vpn {
         let worlds: Vec<ByteWorld> = (0..config.worlds).map(|_| world(seeds.next_u64())).collect();
         let (channels, actions) = minatar::shape(&worlds)?;
         let net = Network::new(channels, actions);
-        let parameters = net.initial(config.action_scale, &mut root.fold_in(INITIAL));
+        let parameters = net.initial(config.input_scale, config.action_scale, &mut root.fold_in(INITIAL));
         let mut planner = Planner::new(&net, config.discount, &config.weights, &config.branching);
         planner.load(&parameters);
         let words = board::words(channels);

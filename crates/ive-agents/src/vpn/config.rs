@@ -73,6 +73,9 @@ pub struct Config {
     pub ends: Ends,
     /// Factor on the initial weights of the action in transition and reward.
     pub action_scale: f64,
+    /// Factor on the initial weights of the convolution. Its inputs are nearly all zero, so that the usual scale makes
+    /// all latent states nearly the same.
+    pub input_scale: f64,
     /// Steps between two lines of metrics.
     pub log_every: u64,
 }
@@ -96,6 +99,7 @@ impl Config {
         in_range("replay_capacity", self.replay_capacity as f64, self.window as f64, 1e9)?;
         in_range("random_steps", self.random_steps as f64, 0.0, 1e9)?;
         in_range("action_scale", self.action_scale, 0.0, 1e3)?;
+        in_range("input_scale", self.input_scale, 0.0, 1e3)?;
         in_range("log_every", self.log_every as f64, 1.0, 1e12)?;
         self.check_plan()
     }

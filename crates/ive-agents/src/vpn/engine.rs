@@ -151,7 +151,7 @@ mod tests {
     /// Initial parameters plus noise: biases that are not zero, and outputs whose errors lie on both sides of the
     /// threshold of Huber's loss.
     fn parameters(net: &Network, rng: &mut Rng) -> Vec<f32> {
-        let mut x = net.initial(2.0, rng);
+        let mut x = net.initial(1.0, 2.0, rng);
         for slot in net.layout.slots() {
             let noise = if slot.name.contains("bias") || slot.name.contains("output") { 0.2 } else { 0.0 };
             slot.of_mut(&mut x).iter_mut().for_each(|w| *w += (noise * rng.normal()) as f32);
@@ -190,7 +190,7 @@ mod tests {
             for ends in [Ends::Mask, Ends::Absorb] {
                 for plain in [false, true] {
                     let net = Network::new(channels, actions);
-                    let x = if plain { net.initial(1.0, &mut rng) } else { parameters(&net, &mut rng) };
+                    let x = if plain { net.initial(1.0, 1.0, &mut rng) } else { parameters(&net, &mut rng) };
                     let batch = batch(&net, windows, ends, &mut rng);
                     let (losses, expected) = double(&net).evaluate(&widen(&x), &batch);
                     let (mut ours, mut work) = (vec![f32::NAN; x.len()], Workspace::default());

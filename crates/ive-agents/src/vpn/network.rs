@@ -72,9 +72,9 @@ impl Network {
         }
     }
 
-    /// Initial parameters: He, with `action_scale` on the rows of the action, nearly zero outputs, biases zero (the
-    /// forget gate has a constant one).
-    pub fn initial(&self, action_scale: f64, rng: &mut Rng) -> Vec<f32> {
+    /// Initial parameters: He, with `input_scale` on the convolution and `action_scale` on the rows of the action, nearly
+    /// zero outputs, biases zero (the forget gate has a constant one).
+    pub fn initial(&self, input_scale: f64, action_scale: f64, rng: &mut Rng) -> Vec<f32> {
         let mut all = vec![0.0; self.layout.len()];
         self.torso.initialise(&mut all, he, false, rng);
         he(self.start.of_mut(&mut all), TORSO, rng);
@@ -86,8 +86,13 @@ impl Network {
         for head in [&self.reward, &self.value] {
             column_of_norm(head.output.of_mut(&mut all), 0.01, rng);
         }
-        for slot in [&self.lstm_action, &self.reward_action] {
-            slot.of_mut(&mut all).iter_mut().for_each(|w| *w *= action_scale as f32);
+        let scales = [
+            (&self.torso.conv, input_scale),
+            (&self.lstm_action, action_scale),
+            (&self.reward_action, action_scale),
+        ];
+        for (slot, scale) in scales {
+            slot.of_mut(&mut all).iter_mut().for_each(|w| *w *= scale as f32);
         }
         all
     }

@@ -3,3 +3,5 @@
 pub mod env;
 pub mod play;
 pub mod reproduce;
+pub mod runs;
+pub mod train;

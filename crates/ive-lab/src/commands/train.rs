@@ -1,0 +1,186 @@
+//! `ive train`: from the command line to a finished run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::exit::{Failure, Outcome};
+use crate::progress::Session;
+use crate::run::agents::{Request, resolve};
+use crate::run::config::Config;
+use crate::run::{Finished, Plan, RESULT, RunOptions, complete, status::Status};
+use crate::settings::{Change, suggest};
+use crate::store::pretty;
+
+/// Where something can be computed.
+const DEVICES: [&str; 1] = ["cpu"];
+
+/// Arguments of `ive train`.
+#[derive(Args, Debug)]
+#[command(after_help = "Agents:
+  dqn      deep Q-network, as MinAtar's authors publish it
+  mu-ive   value prediction network that acts on the mean of its 1- to 5-step values (also called vpn)
+  vpn-v1   the same, acting on its 1-step value alone
+  vpn-v5   the same, acting on its 5-step value alone
+
+Presets: default; paper-literal (as published, as far as it was published); smoke (a second, learns nothing).
+
+Examples:
+  ive train dqn --env minatar:breakout
+  ive train mu-ive --env minatar:asterix --steps 500000 --seed 1 --set learning_rate=1e-4
+  ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run experiments/seaquest
+  ive train dqn --env minatar:breakout --dry-run       the resolved settings, nothing else
+
+A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM and SIGUSR1 finish
+the round, save, and exit with code 75; the same command, or `ive runs resume RUN`, goes on from there. Even after a kill
+the result is bit by bit that of an uninterrupted run.
+
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or output, 75 interrupted,
+78 settings.")]
+pub struct TrainArgs {
+    /// Who learns
+    agent: String,
+    /// Where: a world such as minatar:breakout (`ive env list` names all)
+    #[arg(long = "env", value_name = "WORLD")]
+    world: String,
+    /// An option of the world (`ive env show` names all); may be repeated
+    #[arg(long = "option", short = 'o', value_name = "KEY=VALUE", value_parser = option)]
+    options: Vec<(String, String)>,
+    /// Which settings to start from
+    #[arg(long, default_value = "default")]
+    preset: String,
+    /// How many environment steps [default: as the preset says]
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// The seed from which all randomness comes
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    /// The run directory [default: runs/GAME-AGENT-SEED]
+    #[arg(long, value_name = "DIR")]
+    run: Option<PathBuf>,
+    /// Change a setting; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = Change::parse)]
+    changes: Vec<Change>,
+    /// Settings file (TOML) with a table per agent, such as [dqn]; lies between the preset and --set
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to compute
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    #[command(flatten)]
+    carrying_out: CarryingOut,
+    /// How many greedy episodes are played at the end
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    greedy_episodes: usize,
+    /// Print the resolved settings and stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What does not change the result.
+#[derive(Args, Debug)]
+pub struct CarryingOut {
+    /// Seconds between checkpoints; 0 for one after every round
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
+    pub checkpoint_every: Duration,
+    /// Print the result as JSON, and no progress
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn option(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected key=value, for example sticky=0")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
+}
+
+/// Runs the command.
+pub fn run(args: &TrainArgs) -> Outcome {
+    let plan = resolve(&Request {
+        agent: &args.agent,
+        preset: &args.preset,
+        world: &args.world,
+        options: args.options.iter().cloned().collect::<BTreeMap<_, _>>(),
+        seed: args.seed,
+        steps: args.steps,
+        file: args.config.as_deref(),
+        changes: &args.changes,
+    })?;
+    check_device(&args.device)?;
+    let options = RunOptions {
+        greedy_episodes: args.greedy_episodes,
+        device: args.device.clone(),
+        ..RunOptions::default()
+    };
+    let dir = args.run.clone().unwrap_or_else(|| default_dir(&plan));
+    // Settings that an agent refuses are refused before there is a directory.
+    crate::run::agents::make(&plan)?;
+    if args.dry_run {
+        print!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?);
+        return Ok(());
+    }
+    carry_out(&dir, &plan, options, &args.carrying_out)
+}
+
+/// Refuses devices that do not exist.
+fn check_device(name: &str) -> Outcome {
+    if DEVICES.contains(&name) {
+        return Ok(());
+    }
+    let known: Vec<String> = DEVICES.iter().map(|d| (*d).to_owned()).collect();
+    Err(Failure::usage(format!("there is no device `{name}`{}", suggest(name, known.iter()))))
+}
+
+fn default_dir(plan: &Plan) -> PathBuf {
+    let game = plan.world.rsplit(':').next().unwrap_or(&plan.world);
+    Path::new("runs").join(format!("{game}-{}-{}", plan.agent, plan.seed))
+}
+
+/// Works on a run until it is finished or somebody asks to stop, and shows the result.
+pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut) -> Outcome {
+    let options = RunOptions { checkpoint_every: how.checkpoint_every, ..options };
+    let session = Session::start(how.json)?;
+    let done_before = dir.join(RESULT).exists();
+    let name = dir.file_name().map_or_else(|| dir.display().to_string(), |n| n.display().to_string());
+    let progress = session.run_bar(&name, plan.steps);
+    let Some(finished) = complete(dir, plan, &options, &session, &progress)? else {
+        let (here, step) = (dir.display(), Status::of(dir).step);
+        return Err(Failure::interrupted(format!(
+            "stopped at step {step} of {}, everything is saved; go on with: ive runs resume {here}",
+            plan.steps
+        )));
+    };
+    if done_before {
+        session.say(&format!("{} is finished already", dir.display()));
+    }
+    if how.json {
+        let json = serde_json::to_value(&finished).map_err(|e| Failure::internal(e.to_string()))?;
+        print!("{}", String::from_utf8_lossy(&pretty(&json)));
+    } else {
+        println!("{}", summary(&finished));
+        println!("result: {}", dir.join(RESULT).display());
+    }
+    Ok(())
+}
+
+/// What came out, in a line.
+pub fn summary(finished: &Finished) -> String {
+    let Finished { agent, world, seed, steps, return_100, greedy, .. } = finished;
+    let mut line = format!("{agent} in {world}, seed {seed}, {steps} steps");
+    if let Some(mean) = return_100 {
+        line += &format!(": return {mean:.2} (last 100 training episodes)");
+    }
+    if !greedy.is_empty() {
+        let n = greedy.len() as f64;
+        let mean = greedy.iter().sum::<f64>() / n;
+        let variance = greedy.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        line += &format!(", {mean:.2} ± {:.2} ({n} greedy episodes)", (variance / n).sqrt());
+    }
+    line
+}

@@ -1,0 +1,143 @@
+//! What a checkpoint consists of, and how one knows that it is whole.
+//!
+//! A manifest is JSON whose last field, `blake3`, is the hash of all bytes before that field: so each byte of it is
+//! covered, whatever version wrote it. It names each file with its length and hash, and how long the logs were.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::config::Config;
+use crate::exit::{Failure, Outcome};
+
+/// The version of the format that this program writes and reads.
+pub const FORMAT: u64 = 1;
+/// The largest manifest that is read; ours have about 2 KB.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The beginning of a file: its length and hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their BLAKE3 hash.
+    pub blake3: String,
+}
+
+impl Piece {
+    /// The piece that these bytes are.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.len() as u64, blake3: blake3::hash(bytes).to_string() }
+    }
+
+    /// The bytes, if the file is exactly that; what is wrong otherwise.
+    pub fn whole(&self, path: &Path) -> Result<Vec<u8>, String> {
+        self.read(path, |found| found == self.bytes)
+    }
+
+    /// The bytes, if the file begins with them; what is wrong otherwise.
+    pub fn beginning(&self, path: &Path) -> Result<Vec<u8>, String> {
+        self.read(path, |found| found >= self.bytes)
+    }
+
+    /// Makes room only after the file has been found to have the right length.
+    fn read(&self, path: &Path, fits: impl Fn(u64) -> bool) -> Result<Vec<u8>, String> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
+        let found = file.metadata().map_err(|e| format!("{name}: {e}"))?.len();
+        if !fits(found) {
+            return Err(format!("{name} has {found} bytes instead of {}", self.bytes));
+        }
+        let mut bytes = Vec::with_capacity(self.bytes as usize);
+        file.take(self.bytes).read_to_end(&mut bytes).map_err(|e| format!("{name}: {e}"))?;
+        if *self != Self::of(&bytes) {
+            return Err(format!("the checksum of {name} differs"));
+        }
+        Ok(bytes)
+    }
+}
+
+/// The list of what belongs to a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the format.
+    pub format: u64,
+    /// The version of the program that wrote it.
+    pub program: String,
+    /// Environment steps done.
+    pub step: u64,
+    /// The run that it belongs to.
+    pub run: Config,
+    /// The files beside the manifest.
+    pub files: BTreeMap<String, Piece>,
+    /// The logs in the run directory as they were at that moment.
+    pub logs: BTreeMap<String, Piece>,
+}
+
+/// Why a checkpoint cannot be used.
+#[derive(Debug)]
+pub enum Flaw {
+    /// It is damaged; an older one may be good.
+    Damaged(String),
+    /// It is whole, but not ours to use: of another version of the format.
+    Foreign(Failure),
+}
+
+fn seal(hash: &str) -> String {
+    format!(",\n  \"blake3\": \"{hash}\"\n}}\n")
+}
+
+impl Manifest {
+    /// The text of the file.
+    pub fn to_bytes(&self) -> Outcome<Vec<u8>> {
+        let text = serde_json::to_string_pretty(self).map_err(|e| Failure::internal(e.to_string()))?;
+        // The seal brings its own closing brace.
+        let body = text.strip_suffix("\n}").unwrap_or(&text);
+        Ok((body.to_owned() + &seal(&blake3::hash(body.as_bytes()).to_string())).into_bytes())
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, Flaw> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let damaged = |what: String| Flaw::Damaged(format!("{name}: {what}"));
+        let file = File::open(path).map_err(|e| damaged(e.to_string()))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| damaged(e.to_string()))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(damaged(format!("it is larger than {MAX_BYTES} bytes")));
+        }
+        Self::from_bytes(&bytes).map_err(|flaw| match flaw {
+            Flaw::Damaged(what) => damaged(what),
+            Flaw::Foreign(failure) => Flaw::Foreign(Failure {
+                message: format!("{}: {}", path.display(), failure.message),
+                ..failure
+            }),
+        })
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, Flaw> {
+        let sealed = bytes.len().checked_sub(seal(&blake3::hash(&[]).to_string()).len());
+        let body = sealed
+            .map(|end| &bytes[..end])
+            .filter(|body| bytes[body.len()..] == *seal(&blake3::hash(body).to_string()).as_bytes());
+        if body.is_none() {
+            return Err(Flaw::Damaged("its checksum differs".to_owned()));
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(|e| Flaw::Damaged(e.to_string()))?;
+        let format = &value["format"];
+        if *format != FORMAT {
+            return Err(Flaw::Foreign(Failure::data(format!(
+                "checkpoint of format version {format}, this program reads version {FORMAT}; \
+                 go on with the version of `ive` that wrote it ({})",
+                value["program"].as_str().unwrap_or("unknown")
+            ))));
+        }
+        serde_json::from_value(value).map_err(|e| {
+            Flaw::Foreign(Failure::data(format!("the manifest is whole, but not as expected: {e}")))
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs that survive anything: training that can be killed at any moment and goes on as if nothing had happened.
+//!
+//! A run is a directory. [`complete`] starts the run in it or resumes it from its newest good checkpoint, and leaves
+//!
+//! - `config.toml`: what the run is, resolved;
+//! - `metrics.jsonl` and a TensorBoard event file: what was measured on the way;
+//! - `checkpoints/`: two generations of the complete state;
+//! - `sessions.jsonl`: who worked on it, and how long;
+//! - `result.json`: written last; it exists = the run is done;
+//! - `LOCK`: held by the process that works on it.
+//!
+//! However often it was interrupted, `metrics.jsonl`, `result.json` and the final checkpoint are bit by bit those of an
+//! uninterrupted run. `docs/runs.md` describes the files and says what is not promised.
+
+pub mod agents;
+mod checkpoint;
+pub mod config;
+pub mod disk;
+mod events;
+mod greedy;
+mod log;
+mod manifest;
+mod payload;
+pub mod sessions;
+pub mod status;
+mod trainer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use ive_agents::{Agent, Archive};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::exit::{Failure, Outcome};
+use crate::lock::lock;
+use crate::progress::Session;
+use checkpoint::{Checkpoint, Checkpoints};
+use config::Config;
+use disk::Disk;
+use trainer::Trainer;
+
+/// The learning curve.
+pub const METRICS: &str = "metrics.jsonl";
+/// What a finished run has to say.
+pub const RESULT: &str = "result.json";
+
+/// What a run is: goes into `config.toml`, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The name of the agent, such as `dqn`.
+    pub agent: String,
+    /// The name of the world, such as `minatar:breakout`.
+    pub world: String,
+    /// The options of the world.
+    pub options: BTreeMap<String, String>,
+    /// All randomness comes from it.
+    pub seed: u64,
+    /// How many environment steps.
+    pub steps: u64,
+    /// The settings of the agent, all but `steps`.
+    pub settings: toml::Table,
+}
+
+/// What a finished run has to say: `result.json`. No clock in it: it is bit-identical however often the run was
+/// interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The name of the agent.
+    pub agent: String,
+    /// The name of the world.
+    pub world: String,
+    /// The seed.
+    pub seed: u64,
+    /// Environment steps done.
+    pub steps: u64,
+    /// Mean return of the last 100 training episodes.
+    pub return_100: Option<f64>,
+    /// Returns of greedy episodes after training.
+    pub greedy: Vec<f64>,
+    /// The metrics that were logged last.
+    pub last: BTreeMap<String, f64>,
+    /// BLAKE3 of the final archive: weights, optimiser, replay, worlds, generators, counters.
+    pub state: String,
+}
+
+/// How a run is carried out.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Time between checkpoints; zero for one after every round.
+    pub checkpoint_every: Duration,
+    /// How many greedy episodes are played at the end.
+    pub greedy_episodes: usize,
+    /// Where it is computed.
+    pub device: String,
+    /// How long to wait after a save for which there was no room.
+    pub retry_every: Duration,
+    /// How long to go on training while there is no room.
+    pub give_up_after: Duration,
+    /// The file system.
+    pub disk: Disk,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            checkpoint_every: Duration::from_secs(60),
+            greedy_episodes: 100,
+            device: "cpu".to_owned(),
+            retry_every: Duration::from_secs(30),
+            give_up_after: Duration::from_secs(600),
+            disk: Disk::default(),
+        }
+    }
+}
+
+/// The program, with version and, where it was built from a checkout, commit.
+pub fn program() -> String {
+    format!("ive {} (commit {})", env!("CARGO_PKG_VERSION"), option_env!("IVE_COMMIT").unwrap_or("unknown"))
+}
+
+/// Runs or resumes the run in `dir` until it is finished; finished runs are returned as they are. `None` = asked to
+/// stop, state saved.
+pub fn complete(
+    dir: &Path,
+    plan: &Plan,
+    options: &RunOptions,
+    session: &Session,
+    progress: &ProgressBar,
+) -> Outcome<Option<Finished>> {
+    let config = Config::new(plan, options);
+    if dir.join(RESULT).exists() {
+        config.settle(dir, &options.disk)?;
+        return finished(dir);
+    }
+    options.disk.create_directory(dir)?;
+    let _lock = lock(dir, "wait for it, or choose another directory")?;
+    config.settle(dir, &options.disk)?;
+    // Whoever held the lock a moment ago may have finished the run.
+    if dir.join(RESULT).exists() {
+        return finished(dir);
+    }
+    Trainer::start(dir, config, options, session, progress)?.run()
+}
+
+/// The result of the run in `dir`; `None` while there is none.
+pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
+    let path = dir.join(RESULT);
+    let bytes = match fs::read(&path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?,
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+        Failure::data(format!(
+            "{} is damaged ({e}); delete it, and `ive runs resume` makes it again from the last checkpoint",
+            path.display()
+        ))
+    })
+}
+
+/// The learning curve of a run: all lines of `metrics.jsonl`, as step and numbers.
+pub fn metrics(dir: &Path) -> Outcome<Vec<(u64, BTreeMap<String, f64>)>> {
+    let path = dir.join(METRICS);
+    let text =
+        fs::read_to_string(&path).map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?;
+    // The last line may be in the middle of being written.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let read = |(i, line): (usize, &str)| {
+        parse_metrics(line)
+            .ok_or_else(|| Failure::data(format!("{} line {}: not a line of metrics", path.display(), i + 1)))
+    };
+    whole.lines().enumerate().map(read).collect()
+}
+
+fn parse_metrics(line: &str) -> Option<(u64, BTreeMap<String, f64>)> {
+    let mut object: BTreeMap<String, Value> = serde_json::from_str(line).ok()?;
+    let step = object.remove("step")?.as_u64()?;
+    let values = object.into_iter().map(|(key, value)| Some((key, value.as_f64()?)));
+    Some((step, values.collect::<Option<_>>()?))
+}
+
+#[cfg_attr(not(test), allow(dead_code, reason = "for commands that look at a trained agent"))]
+/// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.
+pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
+    let config = Config::read(dir)?;
+    let mut checkpoints = Checkpoints::of(dir, &Disk::default());
+    let report = |what: &str| eprintln!("ive: {what}; looking for an older one");
+    let checkpoint = checkpoints.load(&config, |_| Ok(()), report)?.ok_or_else(|| {
+        Failure::usage(format!("{} has no checkpoint yet; wait, or train it with `ive train`", dir.display()))
+    })?;
+    let agent = restore(&config, checkpoint)?;
+    Ok((config.plan, agent))
+}
+
+/// The agent of a checkpoint.
+fn restore(config: &Config, checkpoint: Checkpoint) -> Outcome<Box<dyn Agent>> {
+    let mut agent = agents::make(&config.plan)?;
+    let step = checkpoint.manifest.step;
+    let unusable = |what: String| {
+        Failure::data(format!(
+            "the checkpoint of step {step} is whole, but not one of this version of the agent: {what}; \
+             go on with the version that wrote it ({})",
+            checkpoint.manifest.program
+        ))
+    };
+    agent.archive(&mut Archive::loading(checkpoint.tensors)).map_err(|e| unusable(e.to_string()))?;
+    if agent.steps() != step {
+        return Err(unusable(format!("it says {} steps", agent.steps())));
+    }
+    Ok(agent)
+}

@@ -1,6 +1,6 @@
 //! The tensor engine and the hand-written networks make the same agents.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
 
 use ive_agents::nn::Backend;
 use ive_agents::{Agent, Archive, dqn, vpn};

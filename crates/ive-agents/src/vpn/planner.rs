@@ -157,6 +157,16 @@ impl Planner {
         }
     }
 
+    /// The actions along that path.
+    pub fn path(&self, root: usize, out: &mut Vec<usize>) {
+        out.clear();
+        let mut node = root;
+        for (level, &kept) in self.levels.iter().zip(&self.branching) {
+            node = node * kept + level.best[node].0 as usize;
+            out.push(usize::from(level.action[node]));
+        }
+    }
+
     /// The roots: h⁰ of each board, c⁰ = 0.
     fn encode(&mut self, boards: &[u64], roots: usize) {
         let (s, w) = (&mut self.scratch, &self.w);

@@ -27,7 +27,9 @@ use crate::nn::cpu::torso::{Inference, TORSO};
 const CHUNK: usize = 12;
 /// Columns of the matrix product of a node: gates and the hidden layer of the reward.
 const NODE: usize = GATES + HEAD;
-/// Exponents of gates are limited to this, where a sigmoid has long been zero or one.
+/// Exponents of gates, and of the rows of an action, are limited to this, where a sigmoid has long been zero or one. Their
+/// products stay right as long as the rows of the action keep within ±20 in the exponent (a weight of 20, or of 10 for
+/// tanh): beyond that a large row and a large gate of opposite signs no longer cancel. Initial rows are of order one.
 const LIMIT: f32 = 40.0;
 /// `e²⁵`: the cube of one plus it is still a number.
 const LARGE: f32 = 7.2e10;

@@ -60,3 +60,48 @@ pub fn one_hot(chosen: &[u8], actions: usize, device: &Device) -> Tensor<2> {
     }
     device.matrix(&rows, [chosen.len(), actions])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::cpu::torso::{Inference, Torso as HandWritten};
+    use crate::nn::cpu::{Layout, layout::uniform_fan_in};
+    use crate::nn::{Precision, set_flat_parameters, to_host};
+
+    /// All three hand-written forms, for numbers of order one in single precision.
+    #[test]
+    fn hand_written_torso_equals_the_convolution_of_the_engine() {
+        let mut rng = Rng::from_seed(61);
+        for channels in [4, 7, 10] {
+            let mut layout = Layout::default();
+            let torso = HandWritten::new(&mut layout, channels);
+            let mut x = vec![0.0; layout.len()];
+            torso.initialise(&mut x, uniform_fan_in, true, &mut rng);
+            let (count, mut bits) = (3, Vec::new());
+            let seen: Vec<u8> = (0..count * 100 * channels).map(|_| u8::from(rng.uniform() < 0.2)).collect();
+            torso.board.pack_all(&seen, &mut bits);
+
+            let device = Device::cpu().with_precision(Precision::Double);
+            let wide: Vec<f64> = x.iter().copied().map(f64::from).collect();
+            let module = set_flat_parameters(Torso::new(channels, &device, &mut rng), &wide).unwrap();
+            let expected = to_host(module.forward(boards(&torso.board, &bits, &device)));
+            assert!(expected.iter().any(|y| *y > 0.05), "nothing passes");
+
+            let (mut features, mut out) =
+                (vec![0.0; count * FEATURES], [(); 3].map(|()| vec![0.0; count * TORSO]));
+            torso.forward(&x, &bits, &mut features, &mut out[0]);
+            let words = torso.board.words();
+            for (bits, out) in bits.chunks_exact(words).zip(out[1].chunks_exact_mut(TORSO)) {
+                torso.forward_one(&x, bits, &mut features[..FEATURES], out);
+            }
+            let mut packed = Inference::new(&torso);
+            packed.load(&x);
+            packed.forward(&bits, &mut features, &mut out[2]);
+            for (form, out) in out.iter().enumerate() {
+                for (ours, theirs) in out.iter().zip(&expected) {
+                    assert!((f64::from(*ours) - theirs).abs() < 1e-6, "form {form}: {ours} and {theirs}");
+                }
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@ use super::batch::{Batch, Lesson};
 use super::config::{Config, Reduction};
 use super::engine::Engine;
 use super::loss::{self, Workspace};
+use super::model::LatentModel;
 use super::network::Network;
 use super::planner::{Choice, Planner};
 use crate::agent::{Agent, AgentError, Decision, Metrics};
@@ -130,6 +131,12 @@ impl Vpn {
     /// The network, for those who want to look inside.
     pub fn network(&self) -> (&Network, &[f32]) {
         (&self.net, &self.parameters)
+    }
+
+    /// What was learnt so far, as a model and a value function of the library.
+    pub fn model(&self) -> LatentModel {
+        LatentModel::new(&self.net, &self.parameters, self.config.discount)
+            .expect("the parameters are those of the network")
     }
 
     /// Windows of a uniformly random policy, whose steps do not count.

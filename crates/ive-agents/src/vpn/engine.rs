@@ -121,6 +121,7 @@ mod tests {
     use crate::vpn::batch::Lesson;
     use crate::vpn::config::Ends;
     use crate::vpn::loss::{self, Workspace};
+    use crate::vpn::planner::Planner;
     use crate::windows::Windows;
 
     /// Random windows with ends of episodes, the last of which teaches only rewards.
@@ -243,6 +244,39 @@ mod tests {
                 let difference = (loss(&above) - loss(&below)) / (2.0 * h);
                 let error = (difference - slope).abs();
                 assert!(error < 1e-6, "{}: slope {difference}, gradient {slope}", slot.name);
+            }
+        }
+    }
+
+    /// Rewards and values along the best paths of a plan, through the modules of the engine.
+    #[test]
+    fn members_of_a_plan_equal_the_modules_along_its_path() {
+        let mut rng = Rng::from_seed(14);
+        let (net, discount, roots) = (Network::new(6, 6), 0.9, 4);
+        let x = parameters(&net, &mut rng);
+        let seen: Vec<u8> = (0..roots * 600).map(|_| u8::from(rng.uniform() < 0.1)).collect();
+        let (mut bits, mut choices) = (Vec::new(), Vec::new());
+        net.torso.board.pack_all(&seen, &mut bits);
+        let mut planner = Planner::new(&net, discount, &[1.0; 4], &[4, 3, 2, 1]);
+        planner.load(&x);
+        planner.plan(&bits, &mut choices);
+        let engine = double(&net);
+        let modules = set_flat_parameters(engine.modules.clone(), &widen(&x)).unwrap().valid();
+        let device = Device::cpu().with_precision(Precision::Double);
+        let (mut path, mut members) = (Vec::new(), Vec::new());
+        for (root, bits) in bits.chunks_exact(net.torso.board.words()).enumerate() {
+            planner.path(root, &mut path);
+            planner.members(root, &mut members);
+            assert_eq!((path.len(), path[0]), (4, choices[root].action));
+            let mut state = modules.encode(boards(&net.torso.board, bits, &device));
+            let (mut rewards, mut factor) = (0.0, 1.0);
+            for (&action, member) in path.iter().zip(&members) {
+                let action = one_hot(&[action as u8], net.actions, &device);
+                rewards += factor * to_host(modules.outcome(state.hidden.clone(), action.clone()))[0];
+                factor *= discount;
+                state = modules.transition.forward(action, state);
+                let expected = rewards + factor * to_host(modules.value.forward(state.hidden.clone()))[0];
+                assert!((f64::from(*member) - expected).abs() < 1e-5, "{member} and {expected}");
             }
         }
     }

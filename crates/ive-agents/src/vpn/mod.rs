@@ -3,13 +3,15 @@
 //! - [`Config`]: all settings; [`Vpn`]: the agent in training;
 //! - [`network`]: modules and parameters; [`batch`]: what an update learns from; [`loss`]: how, by hand, and [`engine`] on the tensor
 //!   engine;
-//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth.
+//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth;
+//! - [`model`]: the trained network as an [`ive::Model`] and [`ive::ValueFunction`].
 
 mod agent;
 pub mod batch;
 mod config;
 pub mod engine;
 pub mod loss;
+pub mod model;
 pub mod network;
 pub mod planner;
 

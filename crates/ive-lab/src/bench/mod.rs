@@ -1,6 +1,8 @@
 //! `ive bench`: our speed, and that of the peers in the same run.
 
+mod agents;
 mod envs;
+mod measure;
 mod tabular;
 
 use clap::{Args, Subcommand};
@@ -17,6 +19,8 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Agents: a decision of VPN(5), updates of DQN and VPN, whole runs
+    Agents(agents::AgentsArgs),
     /// Worlds: steps per CPU-second, beside the Python originals
     Envs(envs::EnvsArgs),
     /// Tabular work: the reaching figure, its exact limit, exact IVE(20) of small, dense and sparse tables
@@ -26,6 +30,7 @@ enum What {
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Outcome {
     match &args.what {
+        What::Agents(args) => agents::run(args),
         What::Envs(args) => envs::run(args),
         What::Tabular(args) => tabular::run(args),
     }

@@ -1,0 +1,190 @@
+//! `ive bench agents`: decisions, updates and whole runs of the deep agents, ours beside JAX's in the same run.
+//!
+//! One thread, CPU time, best of several. Our decision begins with the board, the peer's with the latent state; our update
+//! of VPN has heads with a hidden layer, the peer's are linear: where the work differs, ours is more.
+
+use clap::Args;
+use cpu_time::ProcessTime;
+use ive::Rng;
+use ive_agents::dqn;
+use ive_agents::nn::cpu::board;
+use ive_agents::nn::cpu::descent::{Adam, CentredRmsProp, norm};
+use ive_agents::nn::cpu::torso::{Inference, TORSO};
+use ive_agents::vpn::batch::{Batch, Lesson};
+use ive_agents::vpn::planner::Planner;
+use ive_agents::vpn::{self, Ends};
+use ive_agents::windows::Windows;
+use ive_envs::Environment;
+
+use super::measure::{Measured, PeerArgs, best, peers, show};
+use crate::exit::{Failure, Outcome};
+use crate::report::table::Table;
+use crate::run::agents::{Request, make, resolve, worlds};
+use crate::settings::Change;
+
+/// Arguments of `ive bench agents`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  ive bench agents --python .venv/bin/python      with peers: pip install numpy jax
+  ive bench agents --no-peers --steps 100000")]
+pub struct AgentsArgs {
+    /// Environment steps of the whole runs
+    #[arg(long, default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    steps: u64,
+    #[command(flatten)]
+    peers: PeerArgs,
+}
+
+const CASES: [(&str, &str); 3] = [
+    ("decision", "a decision of VPN(5), branching (4,4,4,1,1): 894 latent steps"),
+    ("dqn update", "an update of DQN, batch 32, with targets"),
+    ("vpn update", "an update of VPN, 160 latent steps"),
+];
+
+/// Whole runs: name, agent, changes to its default preset that make it the run of the JAX prototype: no replay, random
+/// actions annealed over half of the run.
+const RUNS: [(&str, &str, &[&str]); 5] = [
+    ("μ-IVE(5), branching (4,4,4,1,1)", "mu-ive", &["replay=0", "branching=[4, 4, 4, 1, 1]"]),
+    ("μ-IVE(5), branching (4,2,1,1,1)", "mu-ive", &["replay=0", "branching=[4, 2, 1, 1, 1]"]),
+    ("v̂¹", "vpn-v1", &["replay=0"]),
+    ("DQN", "dqn", &[]),
+    ("μ-IVE(5), the default preset", "mu-ive", &[]),
+];
+
+/// Runs the command.
+pub fn run(args: &AgentsArgs) -> Outcome {
+    let peers = peers(
+        &args.peers,
+        &[("agents.py", include_str!("peers/agents.py"))],
+        &[args.peers.repeats.to_string()],
+        "numpy jax",
+    )?;
+    let title = format!("one thread, best of {} by CPU time", args.peers.repeats);
+    let mine = [decisions(args)?, vec![dqn_update(args)?, vpn_update(args)?]].concat();
+    show(&args.peers, &title, &CASES, &mine, &peers);
+    whole_runs(args)
+}
+
+/// Boards of a game played at random, as bits.
+fn some_boards(count: usize, channels_of: &str) -> Outcome<Vec<u64>> {
+    let plan = resolve(&Request { agent: "dqn", world: channels_of, ..Request::default() })?;
+    let mut world = worlds(&plan)?(0);
+    let mut rng = Rng::from_seed(0);
+    let mut now = world.reset();
+    let channels = now.observation.len() / (board::SIZE * board::SIZE);
+    let (mut bits, mut all) = (vec![0; board::words(channels)], Vec::new());
+    for _ in 0..count {
+        board::pack(&now.observation, &mut bits);
+        all.extend_from_slice(&bits);
+        now = match now.kind.is_last() {
+            true => world.reset(),
+            false => world.step(rng.below(6)).map_err(|e| Failure::internal(e.to_string()))?,
+        };
+    }
+    Ok(all)
+}
+
+fn decisions(args: &AgentsArgs) -> Outcome<Vec<Measured>> {
+    let net = vpn::network::Network::new(4, 6);
+    let boards = some_boards(16, "minatar:breakout")?;
+    let mut planner = Planner::new(&net, 0.99, &[1.0; 5], &[4, 4, 4, 1, 1]);
+    planner.load(&net.initial(1.0, 4.0, &mut Rng::from_seed(0)));
+    let mut choices = Vec::new();
+    let mut one = |batch: usize| -> Outcome<Measured> {
+        let boards = &boards[..batch * net.torso.board.words()];
+        let mut measured = best("decision", &format!("batch {batch}"), 20 * args.peers.repeats, || {
+            planner.plan(boards, &mut choices);
+            std::hint::black_box(&choices);
+            Ok(())
+        })?;
+        measured.cpu /= batch as f64;
+        measured.wall /= batch as f64;
+        Ok(measured)
+    };
+    Ok(vec![one(1)?, one(16)?])
+}
+
+fn dqn_update(args: &AgentsArgs) -> Outcome<Measured> {
+    let net = dqn::network::Network::new(7, 6);
+    let mut x = net.initial(&mut Rng::from_seed(0));
+    let mut target = Inference::new(&net.torso);
+    target.load(&x);
+    let boards = some_boards(64, "minatar:freeway")?;
+    let (now, next) = boards.split_at(boards.len() / 2);
+    let mut batch = dqn::loss::Batch { boards: now.to_vec(), ..Default::default() };
+    batch.actions.extend((0..32).map(|i| i % 6));
+    let (mut work, mut gradient) = (dqn::loss::Workspace::default(), vec![0.0; x.len()]);
+    let (mut features, mut torso, mut q) =
+        (vec![0.0; 32 * board::FEATURES], vec![0.0; 32 * TORSO], Vec::new());
+    let mut optimiser = CentredRmsProp::new(x.len(), 0.95, 0.01);
+    best("dqn update", "batch 32", 20 * args.peers.repeats, || {
+        target.forward(next, &mut features, &mut torso);
+        net.values(&x, &torso, &mut q);
+        batch.targets.clear();
+        batch
+            .targets
+            .extend(q.chunks_exact(6).map(|q| 0.1 + 0.99 * q.iter().copied().fold(f32::MIN, f32::max)));
+        dqn::loss::gradient(&net, &x, &batch, &mut work, &mut gradient);
+        optimiser.step(&mut x, &gradient, 2.5e-4);
+        Ok(())
+    })
+}
+
+/// Four windows of ten steps: 40 starts, 160 predictions.
+fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
+    let net = vpn::network::Network::new(7, 6);
+    let mut x = net.initial(1.0, 4.0, &mut Rng::from_seed(0));
+    let words = net.torso.board.words();
+    let boards = some_boards(44, "minatar:freeway")?;
+    let mut windows = Windows::zeroed(words, 10, 4);
+    for (i, board) in boards.chunks_exact(words).enumerate() {
+        windows.set_board(i / 11, i % 11, board);
+        if i % 11 < 10 {
+            windows.set_step(i / 11, i % 11, (i % 6) as u8, 0.1, false);
+        }
+    }
+    let lessons: Vec<Lesson<'_>> =
+        (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) }).collect();
+    let (mut batch, mut work, mut gradient) =
+        (Batch::default(), vpn::loss::Workspace::default(), vec![0.0; x.len()]);
+    let mut adam = Adam::new(x.len(), 1e-8);
+    best("vpn update", "40 starts, 160 steps, heads with 64 hidden units", 20 * args.peers.repeats, || {
+        batch.fill(&lessons, 5, 0.99, Ends::Absorb);
+        vpn::loss::gradient(&net, &x, &batch, &mut work, &mut gradient);
+        let clip = (40.0 / norm(&gradient)).min(1.0);
+        adam.step(&mut x, &gradient, clip, 1e-4);
+        Ok(())
+    })
+}
+
+/// Environment steps per CPU-second over whole runs on Breakout.
+fn whole_runs(args: &AgentsArgs) -> Outcome {
+    let mut table = Table::new("whole runs", &["run", "steps per CPU-second"]);
+    for (name, agent, changes) in RUNS {
+        let changes: Vec<Change> = std::iter::once(&"exploration_fraction=0.5")
+            .filter(|_| agent != "dqn")
+            .chain(changes)
+            .map(|c| Change::parse(c).map_err(Failure::internal))
+            .collect::<Outcome<_>>()?;
+        let world = "minatar:breakout";
+        let request =
+            Request { agent, world, steps: Some(args.steps), changes: &changes, ..Request::default() };
+        let mut runner = make(&resolve(&request)?)?;
+        let (start, mut log) = (ProcessTime::now(), Vec::new());
+        while runner.steps() < args.steps {
+            runner.advance(&mut log).map_err(|e| Failure::internal(e.to_string()))?;
+        }
+        let rate = runner.steps() as f64 / start.elapsed().as_secs_f64();
+        table.row([name.to_owned(), format!("{rate:.0}")]);
+        if args.peers.json {
+            println!(
+                "{}",
+                serde_json::json!({ "case": "whole run", "run": name, "steps": args.steps, "steps_per_cpu_second": rate })
+            );
+        }
+    }
+    if !args.peers.json {
+        println!("whole runs of {} steps on Breakout, nothing left out\n\n{}", args.steps, table.text());
+    }
+    Ok(())
+}

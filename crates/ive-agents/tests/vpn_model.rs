@@ -1,7 +1,5 @@
 //! The plan of a value prediction network is an implicit value ensemble: the library finds the same members.
 
-#![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
-
 use std::cell::Cell;
 
 use ive::{Model, ModelError, Rng, ValueEnsemble, unroll};

@@ -1,6 +1,6 @@
 //! The thin layer between the agents and the tensor engine.
 //!
-//! Only this module and the network and loss files of the agents name the engine, and only this module knows where it
+//! Only this module and the network, loss and engine files of the agents name the engine, and only this module knows where it
 //! departs from what the papers assume:
 //!
 //! | the engine | here |

@@ -230,7 +230,11 @@ fn mistakes_are_refused_with_the_nearest_name_before_anything_is_written() {
         ("train dqn --env minatar:breakout -o stiky=0", 64, "sticky"),
         ("train vpn --env minatar:breakout --preset paper", 64, "did you mean paper-literal?"),
         ("train vpn --env minatar:breakout --device gpu", 64, "there is no device `gpu`; did you mean cpu?"),
-        ("train vpn --env minatar:breakout --set learning_rat=1", 78, "did you mean learning_rate?"),
+        (
+            "train vpn --env minatar:breakout --set learning_rat=1",
+            78,
+            "did you mean learning_rate, learning_rate_decay",
+        ),
         ("train vpn --env minatar:breakout --set learning_rate=-1", 78, "learning_rate must lie between"),
         (
             "train vpn --env minatar:breakout --set weights=[]",

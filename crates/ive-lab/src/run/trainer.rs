@@ -30,9 +30,9 @@ pub struct Trainer<'a> {
     checkpoints: Checkpoints,
     journal: Journal,
     sessions: sessions::Writer,
-    began: (Instant, u64),
     saved: Instant,
-    told: Instant,
+    /// When progress was told last, and at which step.
+    told: (Instant, u64),
     /// Since when there has been no room for a checkpoint.
     full_since: Option<Instant>,
 }
@@ -69,9 +69,8 @@ impl<'a> Trainer<'a> {
             checkpoints,
             journal,
             sessions,
-            began: (now, step),
             saved: now,
-            told: now,
+            told: (now, step),
             full_since: None,
         };
         trainer.introduce();
@@ -182,7 +181,8 @@ impl<'a> Trainer<'a> {
     fn finish(&mut self) -> Outcome<Option<Finished>> {
         let (plan, session) = (&self.config.plan, self.session);
         let episodes = self.config.greedy_episodes;
-        self.progress.set_message("– playing greedy episodes");
+        let mean = self.mean();
+        self.progress.set_message(format!("{mean}, playing greedy episodes"));
         let Some(greedy) = greedy::play(&mut *self.agent, plan, episodes, || !session.stopped())? else {
             return Ok(None);
         };
@@ -203,24 +203,29 @@ impl<'a> Trainer<'a> {
         Ok(Some(finished))
     }
 
+    /// The return so far, for people.
+    fn mean(&self) -> String {
+        self.agent.recent_return().map_or("–".to_owned(), |mean| format!("{mean:.2}"))
+    }
+
     fn introduce(&mut self) {
         let (step, total) = (self.agent.steps(), self.config.plan.steps);
-        self.progress.set_position(step);
-        self.progress.reset_eta();
         if step > 0 {
             self.session.say(&format!("{}: goes on at step {step} of {total}", self.dir.display()));
         } else if self.session.tells_lines() {
             self.session.say(&format!("{}: {total} steps", self.dir.display()));
         }
+        self.progress.set_position(step);
+        self.progress.reset_eta();
     }
 
     fn tell(&mut self) {
         let (step, total) = (self.agent.steps(), self.config.plan.steps);
         self.progress.set_position(step);
-        let mean = self.agent.recent_return().map_or("–".to_owned(), |mean| format!("{mean:.2}"));
-        if self.session.tells_lines() && self.told.elapsed() >= TELL_EVERY {
-            self.told = Instant::now();
-            let rate = (step - self.began.1) as f64 / self.began.0.elapsed().as_secs_f64();
+        let mean = self.mean();
+        if self.session.tells_lines() && self.told.0.elapsed() >= TELL_EVERY {
+            let rate = (step - self.told.1) as f64 / self.told.0.elapsed().as_secs_f64();
+            self.told = (Instant::now(), step);
             let left = total.saturating_sub(step) as f64 / rate / 60.0;
             self.session.say(&format!(
                 "{}: step {step} of {total}, return {mean}, {rate:.0} steps/s, {left:.0} min left",

@@ -79,15 +79,15 @@ impl Session {
         !self.quiet && !std::io::stderr().is_terminal()
     }
 
-    /// A line for the user on stderr that even machines should see.
-    pub fn warn(&self, line: &str) {
-        eprintln!("ive: {line}");
-    }
-
     /// A line for the user on stderr.
     pub fn say(&self, line: &str) {
         if !self.quiet {
             eprintln!("{line}");
         }
     }
+}
+
+/// A line for the user on stderr that is told even when progress is not.
+pub fn warn(line: &str) {
+    eprintln!("ive: {line}");
 }

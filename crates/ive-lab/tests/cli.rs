@@ -4,7 +4,7 @@
 
 mod session;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use session::{Scratch, json, refused, text};

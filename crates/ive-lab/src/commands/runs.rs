@@ -61,12 +61,15 @@ damaged (`ive runs show` says what is wrong)."
 pub fn run(args: &RunsArgs) -> Outcome {
     match &args.command {
         RunsCommand::List { dir, json } => show_list(dir, *json),
-        RunsCommand::Show { run, json } => show(&find(run)?, *json),
+        RunsCommand::Show { run, json } => {
+            show(&find(run)?, *json);
+            Ok(())
+        }
         RunsCommand::Resume { run, how } => {
             let dir = find(run)?;
             let config = Config::read(&dir)?;
             let Config { device, greedy_episodes, plan } = config;
-            carry_out(&dir, &plan, RunOptions { device, greedy_episodes, ..RunOptions::default() }, how)
+            carry_out(&dir, &plan, RunOptions { greedy_episodes, device, ..RunOptions::default() }, how)
         }
     }
 }
@@ -114,7 +117,7 @@ fn show_list(dir: &Path, json: bool) -> Outcome {
     Ok(())
 }
 
-fn show(dir: &Path, json: bool) -> Outcome {
+fn show(dir: &Path, json: bool) {
     let status = Status::of(dir);
     let last = metrics(dir).ok().and_then(|mut lines| lines.pop());
     let worked = sessions::read(dir);
@@ -122,7 +125,7 @@ fn show(dir: &Path, json: bool) -> Outcome {
         let last = last.map(|(step, values)| json!({ "step": step, "values": values }));
         let result = finished(dir).ok().flatten();
         print_json(&json!({ "status": status, "last_metrics": last, "sessions": worked, "result": result }));
-        return Ok(());
+        return;
     }
     let total = status.plan.as_ref().map_or(0, |plan| plan.steps);
     let note = status.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
@@ -165,7 +168,6 @@ fn show(dir: &Path, json: bool) -> Outcome {
             println!("  {}", path.display());
         }
     }
-    Ok(())
 }
 
 fn print_json(value: &Value) {

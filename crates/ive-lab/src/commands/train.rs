@@ -21,11 +21,11 @@ const DEVICES: [&str; 1] = ["cpu"];
 #[derive(Args, Debug)]
 #[command(after_help = "Agents:
   dqn      deep Q-network, as MinAtar's authors publish it
-  mu-ive   value prediction network that acts on the mean of its 1- to 5-step values (also called vpn)
+  mu-ive   value prediction network, acting on the mean of its 1- to 5-step values (also: vpn)
   vpn-v1   the same, acting on its 1-step value alone
   vpn-v5   the same, acting on its 5-step value alone
 
-Presets: default; paper-literal (as published, as far as it was published); smoke (a second, learns nothing).
+Presets: default; paper-literal (as far as the settings were published); smoke (takes a second).
 
 Examples:
   ive train dqn --env minatar:breakout
@@ -33,12 +33,12 @@ Examples:
   ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run experiments/seaquest
   ive train dqn --env minatar:breakout --dry-run       the resolved settings, nothing else
 
-A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM and SIGUSR1 finish
-the round, save, and exit with code 75; the same command, or `ive runs resume RUN`, goes on from there. Even after a kill
-the result is bit by bit that of an uninterrupted run.
+A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM
+and SIGUSR1 finish the round, save, and exit with code 75; the same command, or `ive runs resume
+RUN`, goes on from there. Even after a kill the result is bit by bit that of an undisturbed run.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or output, 75 interrupted,
-78 settings.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or
+output, 75 interrupted, 78 settings.")]
 pub struct TrainArgs {
     /// Who learns
     agent: String,

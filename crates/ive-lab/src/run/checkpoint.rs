@@ -75,6 +75,10 @@ fn step_of(name: &str) -> Option<u64> {
     number.parse().ok().filter(|&step| [manifest_name(step), payload_name(step)].iter().any(|n| n == name))
 }
 
+fn is_manifest(name: &str) -> bool {
+    step_of(name).is_some_and(|step| name == manifest_name(step))
+}
+
 impl Checkpoints {
     /// The checkpoints of the run in `dir`.
     pub fn of(dir: &Path, disk: &Disk) -> Self {
@@ -102,7 +106,7 @@ impl Checkpoints {
     /// The steps for which there is a manifest, newest first.
     pub fn steps(&self) -> Vec<u64> {
         let mut steps: Vec<u64> =
-            self.names().iter().filter(|n| n.ends_with(".json")).filter_map(|n| step_of(n)).collect();
+            self.names().iter().filter(|n| is_manifest(n)).filter_map(|n| step_of(n)).collect();
         steps.sort_unstable_by(|a, b| b.cmp(a));
         steps
     }
@@ -229,7 +233,7 @@ impl Checkpoints {
     fn remove_all_but(&self, kept: &[u64]) -> Result<(), DiskError> {
         let mut names = self.names();
         names.retain(|name| step_of(name).is_some_and(|step| !kept.contains(&step)));
-        names.sort_unstable_by_key(|name| !name.ends_with(".json"));
+        names.sort_unstable_by_key(|name| !is_manifest(name));
         names.iter().try_for_each(|name| self.disk.remove(&self.folder.join(name)))
     }
 }

@@ -52,11 +52,11 @@ fn temporary(path: &Path) -> PathBuf {
 
 /// Whether a file is what a killed writer left behind.
 pub fn is_leftover(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".tmp")
+    name.strip_suffix(".tmp").is_some_and(|rest| rest.starts_with('.'))
 }
 
+#[cfg_attr(not(test), allow(clippy::unused_self, reason = "in tests it says what fails"))]
 impl Disk {
-    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "tests make it fail here"))]
     fn attempt<T>(&self, doing: &'static str, path: &Path, work: impl FnOnce() -> io::Result<T>) -> Done<T> {
         #[cfg(test)]
         let work = || self.faults.strike().map_or_else(work, Err);

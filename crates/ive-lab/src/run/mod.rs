@@ -18,6 +18,7 @@ pub mod config;
 pub mod disk;
 mod events;
 mod greedy;
+mod journal;
 mod log;
 mod manifest;
 mod payload;
@@ -36,18 +37,16 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use ive_agents::{Agent, Archive};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
 use crate::lock::lock;
-use crate::progress::Session;
+use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
 use config::Config;
 use disk::Disk;
+pub use journal::metrics;
 use trainer::Trainer;
 
-/// The learning curve.
-pub const METRICS: &str = "metrics.jsonl";
 /// What a finished run has to say.
 pub const RESULT: &str = "result.json";
 
@@ -110,11 +109,11 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
-            checkpoint_every: Duration::from_secs(60),
+            checkpoint_every: Duration::from_mins(1),
             greedy_episodes: 100,
             device: "cpu".to_owned(),
             retry_every: Duration::from_secs(30),
-            give_up_after: Duration::from_secs(600),
+            give_up_after: Duration::from_mins(10),
             disk: Disk::default(),
         }
     }
@@ -164,33 +163,12 @@ pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
     })
 }
 
-/// The learning curve of a run: all lines of `metrics.jsonl`, as step and numbers.
-pub fn metrics(dir: &Path) -> Outcome<Vec<(u64, BTreeMap<String, f64>)>> {
-    let path = dir.join(METRICS);
-    let text =
-        fs::read_to_string(&path).map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?;
-    // The last line may be in the middle of being written.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let read = |(i, line): (usize, &str)| {
-        parse_metrics(line)
-            .ok_or_else(|| Failure::data(format!("{} line {}: not a line of metrics", path.display(), i + 1)))
-    };
-    whole.lines().enumerate().map(read).collect()
-}
-
-fn parse_metrics(line: &str) -> Option<(u64, BTreeMap<String, f64>)> {
-    let mut object: BTreeMap<String, Value> = serde_json::from_str(line).ok()?;
-    let step = object.remove("step")?.as_u64()?;
-    let values = object.into_iter().map(|(key, value)| Some((key, value.as_f64()?)));
-    Some((step, values.collect::<Option<_>>()?))
-}
-
-#[cfg_attr(not(test), allow(dead_code, reason = "for commands that look at a trained agent"))]
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.
+#[cfg_attr(not(test), allow(dead_code, reason = "for commands that look at a trained agent"))]
 pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
     let config = Config::read(dir)?;
     let mut checkpoints = Checkpoints::of(dir, &Disk::default());
-    let report = |what: &str| eprintln!("ive: {what}; looking for an older one");
+    let report = |what: &str| warn(&format!("{what}; looking for an older one"));
     let checkpoint = checkpoints.load(&config, |_| Ok(()), report)?.ok_or_else(|| {
         Failure::usage(format!("{} has no checkpoint yet; wait, or train it with `ive train`", dir.display()))
     })?;

@@ -1,23 +1,20 @@
 //! The loop of a run: advance, record, save now and then, stop in good order.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use ive_agents::{Agent, Archive, Metrics};
+use ive_agents::{Agent, Archive};
 
 use super::agents;
 use super::checkpoint::{Checkpoints, SaveError};
 use super::config::Config;
-use super::disk::{DiskError, is_leftover};
-use super::log::Log;
+use super::disk::{Disk, is_leftover};
+use super::journal::{Journal, metrics};
 use super::manifest::Manifest;
-use super::{
-    Finished, METRICS, RESULT, RunOptions, events, greedy, metrics, parse_metrics, restore, sessions,
-};
+use super::{Finished, RESULT, RunOptions, greedy, restore, sessions};
 use crate::exit::{Failure, Outcome};
-use crate::progress::Session;
+use crate::progress::{Session, warn};
 
 /// How often progress is told where there is no terminal.
 const TELL_EVERY: Duration = Duration::from_secs(30);
@@ -31,12 +28,11 @@ pub struct Trainer<'a> {
     progress: &'a ProgressBar,
     agent: Box<dyn Agent>,
     checkpoints: Checkpoints,
-    metrics: Log,
-    events: Log,
+    journal: Journal,
     sessions: sessions::Writer,
-    began: (Instant, u64),
     saved: Instant,
-    told: Instant,
+    /// When progress was told last, and at which step.
+    told: (Instant, u64),
     /// Since when there has been no room for a checkpoint.
     full_since: Option<Instant>,
 }
@@ -52,26 +48,16 @@ impl<'a> Trainer<'a> {
     ) -> Outcome<Self> {
         let disk = &options.disk;
         let mut checkpoints = Checkpoints::of(dir, disk);
-        let whole = |manifest: &Manifest| log_piece(manifest, dir).map(|_| ());
-        let report = |what: &str| session.warn(&format!("{what}; looking for an older one"));
+        let whole = |manifest: &Manifest| Journal::check(manifest, dir);
+        let report = |what: &str| warn(&format!("{what}; looking for an older one"));
         let found = checkpoints.load(&config, whole, report)?;
         tidy(dir, disk, &checkpoints)?;
-        let (agent, kept, kept_events) = match found {
-            None => (agents::make(&config.plan)?, Vec::new(), None),
-            Some(checkpoint) => {
-                let kept = log_piece(&checkpoint.manifest, dir).map_err(Failure::data)?;
-                let events = checkpoint.manifest.logs.get(events::FILE);
-                let events = events.and_then(|piece| piece.beginning(&dir.join(events::FILE)).ok());
-                (restore(&config, checkpoint)?, kept, events)
-            }
+        let journal = Journal::open(dir, disk, found.as_ref().map(|checkpoint| &checkpoint.manifest))?;
+        let agent = match found {
+            None => agents::make(&config.plan)?,
+            Some(checkpoint) => restore(&config, checkpoint)?,
         };
-        let now = Instant::now();
-        let step = agent.steps();
-        let metrics = Log::open(disk, dir.join(METRICS), &kept)?;
-        let events = match kept_events {
-            Some(kept) => Log::open(disk, dir.join(events::FILE), &kept)?,
-            None => new_events(Log::open(disk, dir.join(events::FILE), &[])?, &kept),
-        };
+        let (now, step) = (Instant::now(), agent.steps());
         let sessions = sessions::Writer::begin(dir, disk, step);
         let mut trainer = Self {
             dir,
@@ -81,15 +67,12 @@ impl<'a> Trainer<'a> {
             progress,
             agent,
             checkpoints,
-            metrics,
-            events,
+            journal,
             sessions,
-            began: (now, step),
             saved: now,
-            told: now,
+            told: (now, step),
             full_since: None,
         };
-        trainer.flush()?;
         trainer.introduce();
         Ok(trainer)
     }
@@ -117,8 +100,13 @@ impl<'a> Trainer<'a> {
                 let failure = agents::failed(&self.config.plan.agent, &e);
                 Failure { message: format!("{}; {}", failure.message, self.checkpoints.kept()), ..failure }
             })?;
-            news.drain(..).try_for_each(|each| self.record(&each))?;
-            self.flush()?;
+            for each in news.drain(..) {
+                self.journal.add(&each).map_err(|name| {
+                    let (step, kept) = (each.step, self.checkpoints.kept());
+                    Failure::internal(format!("metric `{name}` is not finite at step {step}; {kept}"))
+                })?;
+            }
+            self.journal.flush()?;
             self.tell();
             if self.is_due() {
                 self.save_if_there_is_room()?;
@@ -127,31 +115,6 @@ impl<'a> Trainer<'a> {
         }
         self.save_at_last()?;
         self.finish()
-    }
-
-    /// Adds a line of metrics.
-    fn record(&mut self, news: &Metrics) -> Outcome {
-        let mut line = format!("{{\"step\":{}", news.step);
-        for (name, value) in &news.values {
-            if !value.is_finite() {
-                let (step, kept) = (news.step, self.checkpoints.kept());
-                return Err(Failure::internal(format!(
-                    "metric `{name}` is not finite at step {step}; {kept}"
-                )));
-            }
-            line += &format!(",{}:{}", serde_json::json!(name), serde_json::json!(value));
-        }
-        line += "}\n";
-        self.metrics.add(line.as_bytes());
-        self.events.add(&events::scalars(sessions::now(), news.step, news.values.iter().copied()));
-        Ok(())
-    }
-
-    /// Lets others see the metrics. No room is a matter for the next save.
-    fn flush(&mut self) -> Outcome {
-        let full = |error: DiskError| if error.is_full() { Ok(()) } else { Err(error.into()) };
-        self.metrics.flush().or_else(full)?;
-        self.events.flush().or_else(full)
     }
 
     fn is_due(&self) -> bool {
@@ -169,10 +132,7 @@ impl<'a> Trainer<'a> {
         let mut archive = Archive::saving();
         let unsaved = |e: ive_agents::ArchiveError| SaveError::Failed(Failure::internal(e.to_string()));
         self.agent.archive(&mut archive).map_err(unsaved)?;
-        let logs = BTreeMap::from([
-            (METRICS.to_owned(), self.metrics.sync()?),
-            (events::FILE.to_owned(), self.events.sync()?),
-        ]);
+        let logs = self.journal.sync()?;
         self.checkpoints.save(&self.config, step, &archive.into_tensors(), logs)
     }
 
@@ -194,7 +154,7 @@ impl<'a> Trainer<'a> {
                     return Err(Failure::io(format!("{error}, for {minutes} minutes now; {kept}")));
                 }
                 let again = self.options.retry_every.as_secs();
-                self.session.warn(&format!("{error}; {kept}; training goes on, next attempt in {again} s"));
+                warn(&format!("{error}; {kept}; training goes on, next attempt in {again} s"));
                 Ok(())
             }
         }
@@ -221,7 +181,8 @@ impl<'a> Trainer<'a> {
     fn finish(&mut self) -> Outcome<Option<Finished>> {
         let (plan, session) = (&self.config.plan, self.session);
         let episodes = self.config.greedy_episodes;
-        self.progress.set_message("– playing greedy episodes");
+        let mean = self.mean();
+        self.progress.set_message(format!("{mean}, playing greedy episodes"));
         let Some(greedy) = greedy::play(&mut *self.agent, plan, episodes, || !session.stopped())? else {
             return Ok(None);
         };
@@ -242,24 +203,29 @@ impl<'a> Trainer<'a> {
         Ok(Some(finished))
     }
 
+    /// The return so far, for people.
+    fn mean(&self) -> String {
+        self.agent.recent_return().map_or("–".to_owned(), |mean| format!("{mean:.2}"))
+    }
+
     fn introduce(&mut self) {
         let (step, total) = (self.agent.steps(), self.config.plan.steps);
-        self.progress.set_position(step);
-        self.progress.reset_eta();
         if step > 0 {
             self.session.say(&format!("{}: goes on at step {step} of {total}", self.dir.display()));
         } else if self.session.tells_lines() {
             self.session.say(&format!("{}: {total} steps", self.dir.display()));
         }
+        self.progress.set_position(step);
+        self.progress.reset_eta();
     }
 
     fn tell(&mut self) {
         let (step, total) = (self.agent.steps(), self.config.plan.steps);
         self.progress.set_position(step);
-        let mean = self.agent.recent_return().map_or("–".to_owned(), |mean| format!("{mean:.2}"));
-        if self.session.tells_lines() && self.told.elapsed() >= TELL_EVERY {
-            self.told = Instant::now();
-            let rate = (step - self.began.1) as f64 / self.began.0.elapsed().as_secs_f64();
+        let mean = self.mean();
+        if self.session.tells_lines() && self.told.0.elapsed() >= TELL_EVERY {
+            let rate = (step - self.told.1) as f64 / self.told.0.elapsed().as_secs_f64();
+            self.told = (Instant::now(), step);
             let left = total.saturating_sub(step) as f64 / rate / 60.0;
             self.session.say(&format!(
                 "{}: step {step} of {total}, return {mean}, {rate:.0} steps/s, {left:.0} min left",
@@ -270,24 +236,8 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// The metrics that a checkpoint pins, if they are there.
-fn log_piece(manifest: &Manifest, dir: &Path) -> Result<Vec<u8>, String> {
-    let piece = manifest.logs.get(METRICS).ok_or_else(|| format!("it does not know {METRICS}"))?;
-    piece.beginning(&dir.join(METRICS))
-}
-
-/// An event file made from metrics that are there already, if any: it only repeats them, so that its loss is no loss.
-fn new_events(mut events: Log, kept: &[u8]) -> Log {
-    let now = sessions::now();
-    events.add(&events::first(now));
-    for (step, values) in String::from_utf8_lossy(kept).lines().filter_map(parse_metrics) {
-        events.add(&events::scalars(now, step, values.iter().map(|(name, x)| (name.as_str(), *x))));
-    }
-    events
-}
-
 /// Removes what killed writers left behind.
-fn tidy(dir: &Path, disk: &super::disk::Disk, checkpoints: &Checkpoints) -> Outcome {
+fn tidy(dir: &Path, disk: &Disk, checkpoints: &Checkpoints) -> Outcome {
     checkpoints.tidy()?;
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name().to_string_lossy()) {

@@ -15,8 +15,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 fn masked(bytes: &[u8]) -> u32 {
-    let crc = crc32c(bytes);
-    (crc >> 15 | crc << 17).wrapping_add(0xa282_ead8)
+    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 fn word(bytes: &[u8]) -> u32 {

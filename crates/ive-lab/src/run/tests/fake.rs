@@ -77,7 +77,7 @@ impl Agent for Fake {
             self.replay.push(action as u8);
             let weight = &mut self.weights[action];
             *weight += self.config.rate * (self.rng.uniform() as f32 - *weight);
-            if self.steps % 100 == 0 {
+            if self.steps.is_multiple_of(100) {
                 let values = vec![("return_100", self.last), ("weight", f64::from(self.weights[0]))];
                 log.push(Metrics { step: self.steps, values });
             }

@@ -85,7 +85,7 @@ fn a_disk_that_stays_full_ends_the_run_with_its_last_checkpoint() {
     let dir = scratch();
     let stop = Arc::new(AtomicBool::new(false));
     let full = failing(|i| (i >= 60).then_some(Fault::Full));
-    let options = RunOptions { retry_every: Duration::from_secs(60), ..full };
+    let options = RunOptions { retry_every: Duration::from_mins(1), ..full };
     let asking = Arc::clone(&stop);
     let asked = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));

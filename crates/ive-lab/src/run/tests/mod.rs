@@ -16,6 +16,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::agents::{Request, resolve};
+use super::journal::METRICS;
 use super::*;
 use crate::settings::Change;
 

@@ -379,7 +379,7 @@ fn transitions(node: &mut [f32], past: &[f32], action: &[f32], hidden: &mut [f32
             let ef = least(f[j] * af[j], LARGE);
             let eo = least(o[j] * ao[j], LARGE);
             let both = (1.0 + ei) * (1.0 + eg);
-            let c = (past[j] * both + (1.0 - eg) * (1.0 + ef)) / (both * (1.0 + ef));
+            let c = past[j].mul_add(both, (1.0 - eg) * (1.0 + ef)) / (both * (1.0 + ef));
             let ec = exp(-2.0 * c);
             cell[j] = c;
             hidden[j] = (1.0 - ec) / ((1.0 + eo) * (1.0 + ec));

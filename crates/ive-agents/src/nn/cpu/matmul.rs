@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use multiversion::multiversion;
-use multiversion::target::target_cfg_f;
 
 /// A view of a matrix in a slice.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +139,6 @@ const BUFFER: usize = 2048;
 #[allow(clippy::large_stack_arrays, reason = "48 kilobytes, and never more than one at a time")]
 #[multiversion(targets = "simd")]
 fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias: &[f32], y: &mut [f32]) {
-    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let mut buffer = [[0.0f32; TILE]; BUFFER];
     let rows = (BUFFER / inputs).max(1) * TILE;
     for (x, y) in x.chunks(rows * inputs).zip(y.chunks_mut(rows * outputs)) {
@@ -155,12 +153,12 @@ fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias
             for (tile, y) in buffer.chunks_exact(inputs).zip(y.chunks_mut(TILE * outputs)) {
                 let (rows, y) = (y.len() / outputs, &mut y[p * PANEL..]);
                 match rows {
-                    1 => tile_product::<1, FUSED>(tile, panel, bias, y, outputs),
-                    2 => tile_product::<2, FUSED>(tile, panel, bias, y, outputs),
-                    3 => tile_product::<3, FUSED>(tile, panel, bias, y, outputs),
-                    4 => tile_product::<4, FUSED>(tile, panel, bias, y, outputs),
-                    5 => tile_product::<5, FUSED>(tile, panel, bias, y, outputs),
-                    _ => tile_product::<TILE, FUSED>(tile, panel, bias, y, outputs),
+                    1 => tile_product::<1>(tile, panel, bias, y, outputs),
+                    2 => tile_product::<2>(tile, panel, bias, y, outputs),
+                    3 => tile_product::<3>(tile, panel, bias, y, outputs),
+                    4 => tile_product::<4>(tile, panel, bias, y, outputs),
+                    5 => tile_product::<5>(tile, panel, bias, y, outputs),
+                    _ => tile_product::<TILE>(tile, panel, bias, y, outputs),
                 }
             }
         }
@@ -169,7 +167,7 @@ fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias
 
 /// `R` rows times one panel.
 #[inline(always)]
-fn tile_product<const R: usize, const FUSED: bool>(
+fn tile_product<const R: usize>(
     tile: &[[f32; TILE]],
     panel: &[[f32; PANEL]],
     bias: &[f32],
@@ -181,9 +179,7 @@ fn tile_product<const R: usize, const FUSED: bool>(
         let weights = *weights;
         for r in 0..R {
             for j in 0..PANEL {
-                // A fused multiply-add where the machine has one; elsewhere it would be a function call.
-                sums[r][j] =
-                    if FUSED { x[r].mul_add(weights[j], sums[r][j]) } else { x[r] * weights[j] + sums[r][j] };
+                sums[r][j] = x[r].mul_add(weights[j], sums[r][j]);
             }
         }
     }

@@ -5,6 +5,8 @@
 
 pub mod analysis;
 mod figures;
+#[cfg(test)]
+mod made_up;
 pub mod published;
 mod random;
 mod record;

@@ -6,6 +6,7 @@ use ive::{mean, mean_and_error};
 use ive_envs::minatar::Game;
 
 use super::published::Method;
+use crate::run::sessions;
 
 /// What a run logged: steps, and numbers by name.
 pub type Log = Vec<(u64, BTreeMap<String, f64>)>;
@@ -24,6 +25,15 @@ pub struct Record {
     pub greedy: Vec<f64>,
     /// What was logged on the way.
     pub log: Log,
+    /// Environment steps per second of CPU time, evaluation included; depends on the machine.
+    pub speed: Option<f64>,
+}
+
+/// Steps per CPU second over all processes that worked on a run.
+pub fn speed(sessions: &[sessions::Record]) -> Option<f64> {
+    let steps: u64 = sessions.iter().map(|s| s.to_step.saturating_sub(s.from_step)).sum();
+    let seconds: f64 = sessions.iter().map(|s| s.cpu_seconds).sum();
+    (seconds > 0.0).then(|| steps as f64 / seconds)
 }
 
 /// Which number of a run is its score.
@@ -109,6 +119,7 @@ mod tests {
             training: None,
             greedy: vec![1.0, 4.0],
             log: values.iter().map(|(s, v)| (*s, entry(*v))).collect(),
+            speed: None,
         }
     }
 

@@ -130,40 +130,12 @@ fn shares_a_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{fixture, records, scales};
     use super::*;
     use ive::mean_and_error;
     use serde_json::Value;
 
     const RESAMPLING: Resampling = Resampling { replicates: 20_000, seed: 1 };
-
-    /// Made-up scores and what NumPy and SciPy say about them, by `crates/ive-lab/tests/minatar_scores.py`.
-    fn fixture() -> Value {
-        serde_json::from_str(include_str!("../../../tests/fixtures/minatar_scores.json")).unwrap()
-    }
-
-    fn scales(fixture: &Value) -> Vec<Scale> {
-        let random = |g: Game| fixture["random"][g as usize].as_f64().unwrap();
-        Game::ALL.map(|game| Scale { game, random: (random(game), 0.0) }).to_vec()
-    }
-
-    pub fn records(fixture: &Value) -> Vec<Record> {
-        let mut all = Vec::new();
-        for method in Method::ALL {
-            for game in Game::ALL {
-                let seeds = fixture["scores"][method.word()][game as usize].as_array().unwrap();
-                all.extend(seeds.iter().enumerate().map(|(seed, score)| Record {
-                    game,
-                    method,
-                    seed: seed as u64,
-                    steps: 1000,
-                    training: score.as_f64(),
-                    greedy: vec![score.as_f64().unwrap() + 1.0; 2],
-                    log: Vec::new(),
-                }));
-            }
-        }
-        all
-    }
 
     fn close(got: f64, expected: &Value, tolerance: f64) {
         let expected = expected.as_f64().unwrap();

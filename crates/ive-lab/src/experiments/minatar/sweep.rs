@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::published::Method;
 use crate::exit::{Failure, Outcome};
+use crate::run::Plan;
+use crate::run::agents::{Request, resolve};
 use crate::settings::{range, suggest};
 
 /// All settings; the presets say where each number comes from.
@@ -63,6 +65,9 @@ impl Settings {
         range("minatar.random_episodes", self.random_episodes as f64, 10.0, 1e6)?;
         range("minatar.replicates", self.replicates as f64, 100.0, 1e6)?;
         range("minatar.curve_points", self.curve_points as f64, 2.0, 1e4)?;
+        self.methods()?
+            .into_iter()
+            .try_for_each(|method| self.plan(Cell { game: self.games()?[0], method, seed: 0 }).map(|_| ()))?;
         Ok(self)
     }
 
@@ -93,6 +98,22 @@ impl Settings {
     /// How a game is set up.
     pub fn world(&self, game: Game) -> Options {
         Options { oxygen_flash: self.oxygen_flash && game == Game::Seaquest, ..Options::default() }
+    }
+
+    /// What a run is: the preset of its agent with our number of steps.
+    pub fn plan(&self, cell: Cell) -> Outcome<Plan> {
+        let flash = self.world(cell.game).oxygen_flash;
+        let options = flash.then(|| ("oxygen_flash".to_owned(), "on".to_owned()));
+        resolve(&Request {
+            agent: cell.method.word(),
+            preset: &self.agent_preset,
+            world: &format!("minatar:{}", cell.game.name()),
+            options: options.into_iter().collect(),
+            seed: cell.seed,
+            steps: Some(self.steps),
+            ..Request::default()
+        })
+        .map_err(|e| Failure::config(format!("minatar.agent_preset: {}", e.message)))
     }
 
     /// All runs, those that take longest first, so that the last ones to finish are short.

@@ -7,7 +7,7 @@ use super::published::{Method, best, table_2, title};
 use super::record::{Measure, Record, curve, of};
 use super::score::{Comparison, Scale, strata};
 use super::sweep::Settings;
-use crate::report::table::Table;
+use crate::report::table::{Table, grouped};
 
 /// A mean and its standard error with two digits; nothing for no run.
 fn pair((mean, error): (f64, f64)) -> String {
@@ -44,7 +44,9 @@ pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods
         "Table 2. Mean return ± standard error over seeds. Ours after {} steps: the last 100 training episodes (with exploration), and \
          {} greedy episodes. The paper's numbers are those of its Table 2 (three runs of 2M steps; it does not say over which \
          episodes). The uniform policy is ours, {} episodes.",
-        settings.steps, settings.greedy_episodes, settings.random_episodes
+        grouped(settings.steps),
+        settings.greedy_episodes,
+        grouped(settings.random_episodes)
     );
     let mut table = with_games(&caption, &["agent", ""], scales);
     for &method in methods {
@@ -128,6 +130,20 @@ pub fn overestimation(records: &[Record], scales: &[Scale], methods: &[Method]) 
             } else {
                 pair(ratio)
             }
+        };
+        table.row([method.label().to_owned()].into_iter().chain(scales.iter().map(cell)));
+    }
+    table
+}
+
+/// What the runs cost.
+pub fn cost(records: &[Record], scales: &[Scale], methods: &[Method]) -> Table {
+    let caption = "Environment steps per second of CPU time, learning and evaluation included, mean over seeds. It depends on the machine                    and on what else runs there.";
+    let mut table = with_games(caption, &["agent"], scales);
+    for &method in methods {
+        let cell = |s: &Scale| {
+            let (mean, _) = over_seeds(of(records, s.game, method).filter_map(|r| r.speed).collect());
+            if mean.is_finite() { format!("{mean:.0}") } else { "–".to_owned() }
         };
         table.row([method.label().to_owned()].into_iter().chain(scales.iter().map(cell)));
     }

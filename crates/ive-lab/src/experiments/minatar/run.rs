@@ -76,7 +76,7 @@ fn make(
                 Ok(Some(_)) => whole.inc(1),
                 Ok(None) => {}
                 Err(failure) => {
-                    bars.suspend(|| session.warn(&format!("{}: {}", name(cell), failure.message)))
+                    bars.suspend(|| session.warn(&format!("{}: {}", name(cell), failure.message)));
                 }
             }
             done.push((cell, outcome));

@@ -66,9 +66,12 @@ impl Resampling {
     }
 }
 
+/// An average with the ends of its interval.
+pub type Ranged = (f64, (f64, f64));
+
 /// Interquartile mean over all runs of all games, and its stratified bootstrap interval (as rliable reports it). None
 /// while a game has no run.
-pub fn iqm(strata: &Strata, resampling: Resampling) -> Option<(f64, (f64, f64))> {
+pub fn iqm(strata: &Strata, resampling: Resampling) -> Option<Ranged> {
     let strata = values(strata);
     let of = |s: &[Vec<f64>]| interquartile_mean(&s.concat()).unwrap_or(f64::NAN);
     let whole = !strata.is_empty() && strata.iter().all(|runs| !runs.is_empty());
@@ -93,11 +96,11 @@ pub struct Comparison {
 
 /// Differences `ours − theirs` of runs with the same seed, `[game][pair]`.
 pub fn paired(ours: &Strata, theirs: &Strata) -> Vec<Vec<f64>> {
-    let pairs = |(a, b): (&Vec<(u64, f64)>, &Vec<(u64, f64)>)| {
+    let of_game = |a: &Vec<(u64, f64)>, b: &Vec<(u64, f64)>| {
         let other = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
         a.iter().filter_map(|(seed, x)| Some(x - other(*seed)?)).collect()
     };
-    ours.iter().zip(theirs).map(pairs).collect()
+    ours.iter().zip(theirs).map(|(a, b)| of_game(a, b)).collect()
 }
 
 /// The paired comparison. None without a pair. The interval is unbounded, and so decides nothing, with fewer than

@@ -5,7 +5,7 @@ use ive_envs::minatar::Game;
 
 use super::published::{Method, best, table_2, title};
 use super::record::{Measure, Record, curve, of};
-use super::score::{Comparison, Scale, strata};
+use super::score::{Comparison, Ranged, Scale, strata};
 use super::sweep::Settings;
 use crate::report::table::{Table, grouped};
 
@@ -65,13 +65,13 @@ pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods
 }
 
 /// Interquartile means of normalised scores.
-pub fn averages(rows: &[(Method, [Option<(f64, (f64, f64))>; 2])], scales: &[Scale]) -> Table {
+pub fn averages(rows: &[(Method, [Option<Ranged>; 2])], scales: &[Scale]) -> Table {
     let caption = "Normalised score (0: uniform policy, 1: the best mean of the paper's Table 2 for that game), interquartile mean over \
                    all runs and games [95 % bootstrap interval, runs resampled within games: too narrow with few seeds]. The \
                    paper: the same of its published means.";
     let mut table = Table::new(caption, &["agent", "training", "greedy", "the paper"]);
     for (method, ours) in rows {
-        let cell = |o: &Option<(f64, (f64, f64))>| o.map_or("–".to_owned(), |(v, i)| ranged(v, i));
+        let cell = |o: &Option<Ranged>| o.map_or("–".to_owned(), |(v, i)| ranged(v, i));
         let paper: Vec<f64> = scales.iter().map(|s| s.normalised(table_2(*method, s.game).0)).collect();
         let paper = ive::interquartile_mean(&paper).map_or("–".to_owned(), |v| format!("{v:.3}"));
         table.row([method.label().to_owned(), cell(&ours[0]), cell(&ours[1]), paper]);

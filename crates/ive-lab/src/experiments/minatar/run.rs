@@ -147,7 +147,7 @@ mod tests {
     fn settings(steps: u64) -> Settings {
         let text = include_str!("../../../presets/minatar.smoke.toml");
         let settings: Settings = toml::from_str(text).unwrap();
-        Settings { games: vec!["breakout".into(), "asterix".into()], steps, ..settings }
+        Settings { games: vec!["breakout".into(), "asterix".into()], seeds: 2, steps, ..settings }
     }
 
     /// A plan with the fake agent of the run tests, with these settings.

@@ -103,11 +103,12 @@ fn scale(settings: &Settings, records: &[Record]) -> Outcome<String> {
         () => "as many as the paper's".to_owned(),
     };
     let mut out = format!(
-        "{} steps per run, {size} {}; {} seeds (the paper: {}); {games} of 5 games, {methods} of 4 agents; agents with the settings of \
+        "{} steps per run, {size} {}; {} seed{} (the paper: {}); {games} of 5 games, {methods} of 4 agents; agents with the settings of \
          their preset {}.",
         grouped(settings.steps),
         grouped(published::STEPS),
         settings.seeds,
+        if settings.seeds == 1 { "" } else { "s" },
         published::SEEDS,
         settings.agent_preset
     );

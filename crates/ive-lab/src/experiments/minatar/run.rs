@@ -13,7 +13,7 @@ use super::sweep::{Cell, Settings};
 use super::{analysis, record};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::Judged;
-use crate::progress::Session;
+use crate::progress::{Session, warn};
 use crate::run::{self, Plan, RESULT, RunOptions, sessions};
 use crate::store::Store;
 
@@ -76,7 +76,7 @@ fn make(
                 Ok(Some(_)) => whole.inc(1),
                 Ok(None) => {}
                 Err(failure) => {
-                    bars.suspend(|| session.warn(&format!("{}: {}", name(cell), failure.message)));
+                    bars.suspend(|| warn(&format!("{}: {}", name(cell), failure.message)));
                 }
             }
             done.push((cell, outcome));

@@ -46,18 +46,21 @@ pub enum Command {
 /// Arguments of `ive reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive reproduce                                  all experiments, about two minutes on two cores
+  ive reproduce                                  toy, maps and reaching, about two minutes on two cores
   ive reproduce maps --preset smoke              one of them, in seconds
   ive reproduce reaching --set learner=limit --seeds 2000 --out limit
   ive reproduce --preset paper-lr                with the published learning rate, which does not converge
   ive reproduce reaching --set reaching=first-passage --set ties=uniform
+  ive reproduce minatar                          deep agents: hours, so it runs only by name, not with all
+  ive reproduce minatar --set games=breakout,asterix --set steps=100000 --seeds 5 --out two-games
 
-Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes what
-is being computed and reports the seeds that are there; the same command goes on from them.
+Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes or
+saves what is being computed and reports what is there; the same command goes on from it.
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, 75 interrupted, 78 settings.")]
 pub struct ReproduceArgs {
-    /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all
+    /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all of these; minatar (Table 2), which takes hours and
+    /// runs only by name
     #[arg(default_value = "all")]
     pub experiment: String,
     /// How large the run is
@@ -69,10 +72,10 @@ pub struct ReproduceArgs {
     /// Change a setting, for all experiments that have it or for one of them; may be repeated
     #[arg(long = "set", value_name = "[EXPERIMENT.]KEY=VALUE", value_parser = Change::parse)]
     pub changes: Vec<Change>,
-    /// Settings file (TOML) with tables [toy], [maps], [reaching]; lies between the preset and --set
+    /// Settings file (TOML) with tables [toy], [maps], [reaching], [minatar]; lies between the preset and --set
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where results go [default: ive-out/PRESET]
+    /// Where results go [default: ive-out/PRESET, or ive-out/minatar-PRESET]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace results of other settings in that directory

@@ -72,6 +72,11 @@ impl Layers {
         let parsed = match self.table.get(key) {
             Some(Value::String(_)) => Some(Value::String(text.trim_matches('"').to_owned())),
             Some(Value::Float(_)) => text.parse().ok().map(Value::Float),
+            // A list of words can be typed without brackets and quotes: games=breakout,asterix.
+            Some(Value::Array(old)) if old.iter().all(Value::is_str) && !text.starts_with('[') => {
+                let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+                Some(Value::Array(words.map(|word| Value::String(word.to_owned())).collect()))
+            }
             _ => format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x")),
         };
         parsed.ok_or_else(|| {
@@ -172,6 +177,18 @@ mod tests {
             t.to_string().lines().collect::<Vec<_>>(),
             ["epochs = 30", "learner = \"sgd\"", "rate = 1.0"]
         );
+    }
+
+    #[test]
+    fn lists_of_words_need_no_brackets() {
+        let games = |text: &str| {
+            let mut l = Layers::from_preset("minatar", "games = [\"asterix\"]").unwrap();
+            l.add_changes(&[Change::parse(text).unwrap()]).unwrap();
+            l.build::<Table>().unwrap()["games"].to_string()
+        };
+        assert_eq!(games("games=breakout, freeway"), "[\"breakout\", \"freeway\"]");
+        assert_eq!(games("games=[\"breakout\"]"), "[\"breakout\"]");
+        assert_eq!(games("games="), "[]");
     }
 
     #[test]

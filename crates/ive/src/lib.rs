@@ -11,6 +11,7 @@
 //! | disagreement | [`Signal`], [`std()`], [`jensen_shannon`] |
 //! | what to do about it | [`Attitude`], [`greedy`], [`mix_logits`], [`mix_probabilities`] |
 //! | is it any good? | [`auroc`], [`aupr`], [`fpr95`], [`spearman`], [`bootstrap_interval`] |
+//! | is one agent better? | [`StratifiedMean`], [`stratified_bootstrap`], [`interquartile_mean`], [`probability_of_improvement`] |
 
 mod decide;
 mod ensemble;
@@ -21,6 +22,8 @@ mod model;
 mod rng;
 mod rollout;
 mod signal;
+mod strata;
+mod student;
 mod tabular;
 
 pub use decide::{
@@ -36,4 +39,6 @@ pub use model::{BellmanOperator, Imagined, Model, Policy, ValueFunction};
 pub use rng::Rng;
 pub use rollout::{Rollout, branch, unroll};
 pub use signal::{Signal, Weighting, entropy, jensen_shannon, mean, std};
+pub use strata::{StratifiedMean, probability_of_improvement, stratified_bootstrap};
+pub use student::student_quantile;
 pub use tabular::{Backup, ExactIve, Inconsistency, TabularModel, reduce_actions};

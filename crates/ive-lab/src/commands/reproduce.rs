@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cli::ReproduceArgs;
 use crate::exit::{Failure, Outcome};
@@ -17,11 +17,10 @@ use crate::store::Store;
 /// Runs the command.
 pub fn run(args: &ReproduceArgs) -> Outcome {
     let plans = plan(args)?;
-    let settings: Map<String, Value> = plans
-        .iter()
-        .map(|p| (p.name().word().to_owned(), serde_json::to_value(p).unwrap_or_default()))
-        .collect();
-    let settings = Value::Object(settings);
+    let of_all = |part: &dyn Fn(&Plan) -> Value| {
+        Value::Object(plans.iter().map(|p| (p.name().word().to_owned(), part(p))).collect())
+    };
+    let settings = of_all(&|p| serde_json::to_value(p).unwrap_or_default());
     if args.dry_run {
         print!("{}", String::from_utf8_lossy(&crate::store::pretty(&settings)));
         return Ok(());
@@ -36,16 +35,18 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
         .map_err(|e| Failure::internal(format!("cannot start threads: {e}")))?;
 
     let preset = args.preset.to_possible_value().map_or(String::new(), |p| p.get_name().to_owned());
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("ive-out").join(&preset));
-    let store = Store::open(&out, &settings, args.overwrite)?;
+    let out = args.out.clone().unwrap_or_else(|| default_out(&plans, &preset));
+    let store = Store::open(&out, &of_all(&Plan::identity), args.overwrite)?;
     let session = Session::start(args.json)?;
     let start = Instant::now();
-    let (mut all, mut origin) = (Vec::new(), Value::Null);
+    let (mut all, mut origin, mut failure) = (Vec::new(), Value::Null, None);
     for plan in &plans {
         if session.stopped() {
             break;
         }
-        let Some(findings) = plan.run(&store, &session)? else { continue };
+        let judged = plan.run(&store, &session)?;
+        failure = failure.or(judged.failure);
+        let Some(findings) = judged.findings else { continue };
         origin = provenance(&preset, &settings, start);
         findings.write(&store, &origin)?;
         all.push(findings);
@@ -56,11 +57,18 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     }
     if session.stopped() {
         return Err(Failure::interrupted(format!(
-            "interrupted; finished seeds are kept in {}, the same command goes on from them",
+            "interrupted; what is finished is kept in {}, the same command goes on from there",
             out.display()
         )));
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
+}
+
+/// Where results go. Experiments that `all` leaves out have a directory of their own, so that both can be kept.
+fn default_out(plans: &[Plan], preset: &str) -> PathBuf {
+    let apart = plans.iter().map(Plan::name).find(|name| !Name::ALL.contains(name));
+    let folder = apart.map_or(preset.to_owned(), |name| format!("{}-{preset}", name.word()));
+    PathBuf::from("ive-out").join(folder)
 }
 
 /// Checked settings of all experiments that take part.
@@ -72,8 +80,8 @@ fn plan(args: &ReproduceArgs) -> Outcome<Vec<Plan>> {
         let text =
             std::fs::read_to_string(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
         let file: toml::Table = text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))?;
-        if let Some(key) = file.keys().find(|k| !Name::ALL.iter().any(|n| n.word() == *k)) {
-            let known: Vec<String> = Name::ALL.iter().map(|n| n.word().to_owned()).collect();
+        if let Some(key) = file.keys().find(|k| !Name::EVERY.iter().any(|n| n.word() == *k)) {
+            let known: Vec<String> = Name::EVERY.iter().map(|n| n.word().to_owned()).collect();
             let hint = crate::settings::suggest(key, known.iter());
             return Err(Failure::config(format!("{shown}: there is no experiment `{key}`{hint}")));
         }

@@ -2,6 +2,7 @@
 //! figures). To add one, copy a folder, add its presets, and a line in [`Name`].
 
 pub mod maps;
+pub mod minatar;
 pub mod reaching;
 pub mod tabular;
 pub mod toy;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Session;
@@ -39,10 +41,15 @@ pub enum Name {
     Maps,
     /// Figure 5: reaching or avoiding the unseen cell.
     Reaching,
+    /// Table 2: deep agents on MinAtar.
+    Minatar,
 }
 
 impl Name {
-    /// All of them, in the order of the paper.
+    /// Every experiment, in the order of the paper.
+    pub const EVERY: [Self; 4] = [Self::Toy, Self::Maps, Self::Reaching, Self::Minatar];
+
+    /// What `all` means: those that take minutes. The others run only by name.
     pub const ALL: [Self; 3] = [Self::Toy, Self::Maps, Self::Reaching];
 
     /// As it is typed.
@@ -51,6 +58,7 @@ impl Name {
             Self::Toy => "toy",
             Self::Maps => "maps",
             Self::Reaching => "reaching",
+            Self::Minatar => "minatar",
         }
     }
 
@@ -59,11 +67,11 @@ impl Name {
         if text == "all" {
             return Ok(Self::ALL.to_vec());
         }
-        if let Some(name) = Self::ALL.iter().find(|n| n.word() == text) {
+        if let Some(name) = Self::EVERY.iter().find(|n| n.word() == text) {
             return Ok(vec![*name]);
         }
         let words: Vec<String> =
-            Self::ALL.iter().map(|n| n.word().to_owned()).chain(["all".to_owned()]).collect();
+            Self::EVERY.iter().map(|n| n.word().to_owned()).chain(["all".to_owned()]).collect();
         let hint = crate::settings::suggest(text, words.iter());
         Err(Failure::usage(format!("there is no experiment `{text}`{hint}")))
     }
@@ -88,6 +96,11 @@ impl Name {
             },
             Self::Maps => presets!("maps"),
             Self::Reaching => presets!("reaching"),
+            Self::Minatar => match preset {
+                Preset::Smoke => include_str!("../../presets/minatar.smoke.toml"),
+                Preset::Small => include_str!("../../presets/minatar.small.toml"),
+                Preset::Paper | Preset::PaperLr => include_str!("../../presets/minatar.paper.toml"),
+            },
         }
     }
 
@@ -107,6 +120,23 @@ pub enum Plan {
     Maps(maps::sweep::Settings),
     /// Figure 5.
     Reaching(reaching::sweep::Settings),
+    /// Table 2.
+    Minatar(minatar::sweep::Settings),
+}
+
+/// What became of an experiment.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// What the finished part says; none if nothing was finished before a stop.
+    pub findings: Option<Findings>,
+    /// Why the rest is missing, where something failed.
+    pub failure: Option<Failure>,
+}
+
+impl From<Option<Findings>> for Judged {
+    fn from(findings: Option<Findings>) -> Self {
+        Self { findings, failure: None }
+    }
 }
 
 impl Plan {
@@ -120,6 +150,7 @@ impl Plan {
             Name::Toy => Self::Toy(layers.build::<toy::sweep::Settings>()?.checked()?),
             Name::Maps => Self::Maps(layers.build::<maps::sweep::Settings>()?.checked()?),
             Name::Reaching => Self::Reaching(layers.build::<reaching::sweep::Settings>()?.checked()?),
+            Name::Minatar => Self::Minatar(layers.build::<minatar::sweep::Settings>()?.checked()?),
         })
     }
 
@@ -129,13 +160,24 @@ impl Plan {
             Self::Toy(_) => Name::Toy,
             Self::Maps(_) => Name::Maps,
             Self::Reaching(_) => Name::Reaching,
+            Self::Minatar(_) => Name::Minatar,
         }
     }
 
-    /// Runs all seeds that are not finished yet and judges what there is. `None` if no seed was finished before a stop.
-    pub fn run(&self, store: &Store, session: &Session) -> Outcome<Option<Findings>> {
-        let store = store.part(self.name().word());
+    /// The settings that finished work depends on: with others it cannot be used again. A seed of a small experiment
+    /// is cheap, so there it is all of them; runs that took hours stay good when more of them are asked for.
+    pub fn identity(&self) -> Value {
         match self {
+            Self::Minatar(settings) => settings.identity(),
+            _ => serde_json::to_value(self).unwrap_or_default(),
+        }
+    }
+
+    /// Runs everything that is not finished yet and judges what there is.
+    pub fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let store = store.part(self.name().word());
+        let findings = match self {
+            Self::Minatar(settings) => return minatar::run::all(settings, &store, session),
             Self::Toy(settings) => {
                 let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
                     toy::run::seed(settings, s, go)
@@ -154,7 +196,8 @@ impl Plan {
                 })?;
                 done.map(|d| reaching::analysis::findings(settings, &d, session)).transpose()
             }
-        }
+        };
+        findings.map(Judged::from)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// Tables, each with a file name.
     pub tables: Vec<(&'static str, Table)>,
+    /// Long tables for programs, each with a file name; not in the report.
+    pub data: Vec<(&'static str, Table)>,
     /// Numbers for machines.
     pub numbers: Value,
 }
@@ -39,7 +41,7 @@ impl Findings {
     /// Writes `summary.json` (last), CSV, SVG and PNG.
     pub fn write(&self, store: &Store, provenance: &Value) -> Outcome {
         let store = store.part(self.name);
-        for (name, table) in &self.tables {
+        for (name, table) in self.tables.iter().chain(&self.data) {
             store.write(&format!("{name}.csv"), table.csv().as_bytes())?;
         }
         for figure in &self.figures {
@@ -140,9 +142,9 @@ pub fn html(all: &[Findings], provenance: &Value) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>Model-value inconsistency: what holds</title><style>{STYLE}</style></head><body>\n\
          <header><h1>Does the agent know that it does not know?</h1>\n\
-         <p>The tabular and one-dimensional experiments of <cite>Model-Value Inconsistency as a Signal for Epistemic \
+         <p>Experiments of <cite>Model-Value Inconsistency as a Signal for Epistemic \
          Uncertainty</cite> (Filos et al., ICML 2022), run by <code>ive reproduce</code>. A claim is <b>supported</b> \
-         when the 95 % bootstrap interval of its effect over seeds lies on the claimed side, <b>not supported</b> when it \
+         when the 95 % interval of its effect over seeds lies on the claimed side, <b>not supported</b> when it \
          lies on the other, and <b>not decided</b> otherwise.</p><ul>{contents}</ul></header>\n{chapters}\
          <section id=\"provenance\"><h2>Provenance</h2><p>Command, settings, version and machine. The same command \
          gives the same numbers, whatever the number of threads.</p><details><summary>all settings</summary>\

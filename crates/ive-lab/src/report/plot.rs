@@ -1,12 +1,18 @@
-//! Figures, as SVG and PNG. The only file that names the plotting library.
+//! Figures, as SVG and PNG. Only this file and its folder name the plotting library.
+
+mod dots;
+mod maps;
+
+pub use dots::{DotPanel, Dots, Marker, dots};
+pub use maps::{Map, maps};
 
 use kuva::backend::{png::PngBackend, svg::SvgBackend};
-use kuva::plot::{BandPlot, ColorMap, LinePlot, ScatterPlot, legend::LegendPosition};
-use kuva::render::color::Color;
+use kuva::plot::{BandPlot, LinePlot, ScatterPlot, legend::LegendPosition};
+use kuva::render::annotations::ReferenceLine;
 use kuva::render::figure::Figure as Grid;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
-use kuva::render::render::{Primitive, Scene, TextAnchor};
+use kuva::render::render::Scene;
 
 use crate::exit::{Failure, Outcome};
 
@@ -22,6 +28,12 @@ pub mod colour {
     pub const GREEDY: &str = "#cc79a7";
     /// The uniform policy.
     pub const UNIFORM: &str = "#777777";
+    /// An agent without a model.
+    pub const BASELINE: &str = "#777777";
+    /// The first member of an implicit ensemble alone.
+    pub const FIRST_MEMBER: &str = "#0072b2";
+    /// Its last member alone.
+    pub const LAST_MEMBER: &str = "#009e73";
 }
 
 /// A finished figure.
@@ -38,7 +50,7 @@ pub struct Figure {
 }
 
 /// A curve with an optional band around it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Curve {
     /// Legend text; empty for none.
     pub label: String,
@@ -50,6 +62,8 @@ pub struct Curve {
     pub spread: Vec<f64>,
     /// Line width.
     pub width: f64,
+    /// Whether the line is dashed.
+    pub dashed: bool,
 }
 
 /// One set of axes.
@@ -65,6 +79,8 @@ pub struct Panel {
     pub curves: Vec<Curve>,
     /// Black circles.
     pub dots: Vec<(f64, f64)>,
+    /// Dashed horizontal lines, with their colours.
+    pub levels: Vec<(f64, &'static str)>,
     /// Lower and upper end of the vertical axis.
     pub y_range: Option<(f64, f64)>,
     /// Whether this panel shows the legend.
@@ -85,6 +101,9 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
             .with_data(curve.points.iter().copied())
             .with_color(curve.colour)
             .with_stroke_width(curve.width);
+        if curve.dashed {
+            line = line.with_dashed();
+        }
         if panel.legend && !curve.label.is_empty() {
             line = line.with_legend(curve.label.as_str());
         }
@@ -95,15 +114,11 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
             ScatterPlot::new().with_data(panel.dots.iter().copied()).with_color("black").with_size(4.0),
         ));
     }
-    let mut layout = Layout::auto_from_plots(&plots)
-        .with_title(panel.title.as_str())
-        .with_x_label(panel.x.as_str())
-        .with_y_label(panel.y.as_str())
-        .with_title_size(15)
-        .with_label_size(13)
-        .with_tick_size(11)
-        .with_body_size(12)
-        .with_grid_line_width(0.5);
+    let mut layout = layout(&plots, &panel.title, &panel.x, &panel.y);
+    for (value, colour) in &panel.levels {
+        let line = ReferenceLine::horizontal(*value).with_color(*colour).with_stroke_width(1.2);
+        layout = layout.with_reference_line(line);
+    }
     if let Some((low, high)) = panel.y_range {
         layout = layout.with_y_axis_min(low).with_y_axis_max(high);
     }
@@ -113,102 +128,49 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
     (plots, layout)
 }
 
+/// Axes with the sizes of letters and lines that all figures share.
+fn layout(plots: &[Plot], title: &str, x: &str, y: &str) -> Layout {
+    Layout::auto_from_plots(plots)
+        .with_title(title)
+        .with_x_label(x)
+        .with_y_label(y)
+        .with_title_size(15)
+        .with_label_size(13)
+        .with_tick_size(11)
+        .with_body_size(12)
+        .with_grid_line_width(0.5)
+}
+
 /// Panels side by side, `columns` to a row.
 pub fn lines(name: &str, caption: &str, panels: &[Panel], columns: usize) -> Outcome<Figure> {
     let (plots, layouts): (Vec<_>, Vec<_>) = panels.iter().map(draw_panel).unzip();
-    let rows = panels.len().div_ceil(columns);
-    let grid = Grid::new(rows, columns).with_plots(plots).with_layouts(layouts).with_cell_size(430.0, 320.0);
-    let grid = if panels.iter().any(|p| p.legend) { grid.with_shared_legend() } else { grid };
-    finish(name, caption, &grid.with_spacing(18.0).with_padding(12.0).render())
+    let grid = grid(plots, layouts, columns);
+    let grid = if panels.iter().any(|p| p.legend) { with_legend(grid, panels.len(), columns) } else { grid };
+    finish(name, caption, &grid.render())
 }
 
-/// A map of the gridworld: one number per cell, row by row.
-#[derive(Clone, Debug)]
-pub struct Map {
-    /// Title above the map.
-    pub title: String,
-    /// A second, smaller line; may be empty.
-    pub subtitle: String,
-    /// One number per cell.
-    pub cells: Vec<f64>,
-    /// Cells that are hatched with a cross.
-    pub crossed: Vec<usize>,
-    /// Whether colours follow the numbers from the smallest to the largest (the paper's scale), or from zero.
-    pub from_zero: bool,
+/// Size of a panel, and the space between and around them.
+const PANEL: (f64, f64) = (430.0, 320.0);
+const SPACING: f64 = 18.0;
+const PADDING: f64 = 12.0;
+
+fn grid(plots: Vec<Vec<Plot>>, layouts: Vec<Layout>, columns: usize) -> Grid {
+    Grid::new(plots.len().div_ceil(columns), columns)
+        .with_plots(plots)
+        .with_layouts(layouts)
+        .with_cell_size(PANEL.0, PANEL.1)
+        .with_spacing(SPACING)
+        .with_padding(PADDING)
 }
 
-const CELL: f64 = 28.0;
-const HEAD: f64 = 46.0;
-const GAP: f64 = 26.0;
-
-/// Maps of a square grid, `columns` to a row, each with its own scale, and one colour bar.
-pub fn maps(name: &str, caption: &str, maps: &[Map], columns: usize) -> Outcome<Figure> {
-    let side = maps.first().map_or(0, |m| (m.cells.len() as f64).sqrt() as usize);
-    let width = side as f64 * CELL;
-    let rows = maps.len().div_ceil(columns);
-    let (w, h) = (columns as f64 * (width + GAP) + GAP + 64.0, rows as f64 * (width + HEAD + 8.0) + 12.0);
-    let mut scene = Scene::new(w, h);
-    let mut draw = |p| scene.elements.push(p);
-    for (i, map) in maps.iter().enumerate() {
-        let (left, top) =
-            (GAP + (i % columns) as f64 * (width + GAP), HEAD + (i / columns) as f64 * (width + HEAD + 8.0));
-        draw(text(left + width / 2.0, top - 24.0, &map.title, 14, TextAnchor::Middle, true));
-        draw(text(left + width / 2.0, top - 8.0, &map.subtitle, 11, TextAnchor::Middle, false));
-        let low = if map.from_zero { 0.0 } else { map.cells.iter().copied().fold(f64::INFINITY, f64::min) };
-        let high = map.cells.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for (s, &x) in map.cells.iter().enumerate() {
-            let (cx, cy) = (left + (s % side) as f64 * CELL, top + (s / side) as f64 * CELL);
-            let share = if high > low { (x - low) / (high - low) } else { 0.0 };
-            draw(rect(cx, cy, CELL, CELL, shade(share), Some(Color::Rgb(255, 255, 255))));
-            if map.crossed.contains(&s) {
-                for (x1, x2) in [(cx + 6.0, cx + CELL - 6.0), (cx + CELL - 6.0, cx + 6.0)] {
-                    draw(line(x1, cy + 6.0, x2, cy + CELL - 6.0));
-                }
-            }
-        }
+/// One legend for all panels: in the place of the last one if that is free, to the right of them otherwise.
+fn with_legend(grid: Grid, panels: usize, columns: usize) -> Grid {
+    if panels.is_multiple_of(columns) {
+        return grid.with_shared_legend();
     }
-    let (left, top, steps) = (w - 58.0, HEAD, 40);
-    let tall = width;
-    for i in 0..steps {
-        let y = top + tall * (1.0 - f64::from(i + 1) / f64::from(steps));
-        draw(rect(
-            left,
-            y,
-            14.0,
-            tall / f64::from(steps) + 0.5,
-            shade((f64::from(i) + 0.5) / f64::from(steps)),
-            None,
-        ));
-    }
-    draw(text(left + 20.0, top + 8.0, "max", 11, TextAnchor::Start, false));
-    draw(text(left + 20.0, top + tall, "min", 11, TextAnchor::Start, false));
-    finish(name, caption, &scene)
-}
-
-fn shade(share: f64) -> Color {
-    let (r, g, b) = ColorMap::Viridis.map_rgb(share.clamp(0.0, 1.0)).unwrap_or((128, 128, 128));
-    Color::Rgb(r, g, b)
-}
-
-fn text(x: f64, y: f64, content: &str, size: u32, anchor: TextAnchor, bold: bool) -> Primitive {
-    Primitive::Text { x, y, content: content.to_owned(), size, anchor, rotate: None, bold, color: None }
-}
-
-fn rect(x: f64, y: f64, width: f64, height: f64, fill: Color, stroke: Option<Color>) -> Primitive {
-    let stroke_width = stroke.as_ref().map(|_| 1.0);
-    Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity: None }
-}
-
-fn line(x1: f64, y1: f64, x2: f64, y2: f64) -> Primitive {
-    Primitive::Line {
-        x1,
-        y1,
-        x2,
-        y2,
-        stroke: Color::Rgb(255, 255, 255),
-        stroke_width: 1.5,
-        stroke_dasharray: None,
-    }
+    let (row, column) = (panels / columns, panels % columns);
+    let at = |index: usize, size: f64| PADDING + index as f64 * (size + SPACING) + 60.0;
+    grid.with_shared_legend_at(at(column, PANEL.0), at(row, PANEL.1))
 }
 
 fn finish(name: &str, caption: &str, scene: &Scene) -> Outcome<Figure> {

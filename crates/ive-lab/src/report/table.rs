@@ -79,6 +79,16 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// A large number in groups of three digits, `2 000 000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let group = |(i, digit): (usize, char)| {
+        let gap = if i > 0 && (digits.len() - i).is_multiple_of(3) { "\u{202f}" } else { "" };
+        format!("{gap}{digit}")
+    };
+    digits.chars().enumerate().map(group).collect()
+}
+
 /// A mean and its standard error, `.159 ± .025`.
 pub fn plus_minus((mean, error): (f64, f64)) -> String {
     if error.is_finite() { format!("{mean:.3} ± {error:.3}") } else { format!("{mean:.3}") }
@@ -87,6 +97,11 @@ pub fn plus_minus((mean, error): (f64, f64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!([7, 999, 2_000_000].map(grouped), ["7", "999", "2\u{202f}000\u{202f}000"]);
+    }
 
     #[test]
     fn one_table_three_forms() {

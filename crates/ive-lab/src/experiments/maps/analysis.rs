@@ -43,6 +43,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
         claims: claims(&all, &likeness),
         figures: figures(*seed, shown, &all)?,
         tables: vec![("maps_detection", detection(&all, &likeness)), ("maps_sigma", sigma_table(shown, &all))],
+        data: Vec::new(),
         numbers: numbers(&all, &likeness),
     })
 }

@@ -31,15 +31,22 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
             label: "uniform".into(),
             colour: colour::UNIFORM,
             points: points(uniform),
-            spread: Vec::new(),
             width: 1.5,
+            ..Curve::default()
         }];
         for m in (0..METHODS.len()).rev() {
             let at = |l: usize| mean_and_error(&curves.iter().map(|c| side(c)[m][l]).collect::<Vec<_>>());
             let (means, errors): (Vec<f64>, Vec<f64>) = (0..settings.steps).map(at).unzip();
             let label = if m == 3 { METHODS[m].to_owned() } else { format!("σ-{}", METHODS[m]) };
             let spread = if errors[0].is_finite() { errors } else { Vec::new() };
-            drawn.push(Curve { label, colour: COLOURS[m], points: points(&means), spread, width: 2.0 });
+            drawn.push(Curve {
+                label,
+                colour: COLOURS[m],
+                points: points(&means),
+                spread,
+                width: 2.0,
+                dashed: false,
+            });
         }
         Panel {
             title: title.into(),
@@ -116,6 +123,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
         claims,
         figures: vec![figure],
         tables,
+        data: Vec::new(),
         numbers: json!({
             "seeds": done.len(),
             "members": members.to_string(),

@@ -68,6 +68,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
         claims,
         figures: figure(settings, done)?.into_iter().collect(),
         tables: vec![("toy_sigma", table)],
+        data: Vec::new(),
         numbers: json!({
             "seeds": done.len(),
             "members": format!("k=0..{}", settings.horizon),
@@ -105,8 +106,8 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
                 label: if k == 0 { "members v̂ᵏ".into() } else { String::new() },
                 colour: colour::EVE,
                 points: points(m),
-                spread: Vec::new(),
                 width: 0.8,
+                ..Curve::default()
             })
             .collect();
         curves.push(Curve {
@@ -115,6 +116,7 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
             points: points(&ensemble.mean()),
             spread: ensemble.std(),
             width: 2.2,
+            dashed: false,
         });
         Ok(Panel {
             title: title.into(),
@@ -128,6 +130,7 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
             },
             y_range: Some((low - margin, high + margin)),
             legend,
+            ..Panel::default()
         })
     };
     let caption = format!(
@@ -138,7 +141,7 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
     let sigma = |members: &Vec<Vec<f64>>, label: &str, colour: &'static str| -> Outcome<Curve> {
         let ensemble = ValueEnsemble::from_members(members).map_err(|e| Failure::internal(e.to_string()))?;
         let points = settings.points().into_iter().zip(ensemble.std()).collect();
-        Ok(Curve { label: label.into(), colour, points, spread: Vec::new(), width: 2.2 })
+        Ok(Curve { label: label.into(), colour, points, width: 2.2, ..Curve::default() })
     };
     let signal = Panel {
         title: "The signal".into(),

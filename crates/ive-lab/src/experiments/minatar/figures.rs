@@ -1,0 +1,144 @@
+//! Learning curves, final returns beside the paper's, and what the agents expect against what they get.
+
+use ive::mean_and_error;
+use ive_envs::minatar::Game;
+
+use super::published::{Method, table_2, title};
+use super::record::{Measure, Point, Record, curve, of};
+use super::sweep::Settings;
+use crate::exit::Outcome;
+use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
+
+/// Panels to a row.
+const COLUMNS: usize = 3;
+
+/// All figures.
+pub fn all(settings: &Settings, records: &[Record]) -> Outcome<Vec<Figure>> {
+    let (games, methods) = (settings.games()?, settings.methods()?);
+    Ok(vec![
+        learning(settings, records, &games, &methods)?,
+        finals(records, &games, &methods)?,
+        expectations(settings, records, &games, &methods)?,
+    ])
+}
+
+/// A curve over thousands of steps, in the colour of its agent.
+fn drawn(method: Method, label: String, points: &[Point]) -> Curve {
+    let spread = points.iter().map(|p| p.2).collect::<Vec<_>>();
+    Curve {
+        label,
+        colour: method.colour(),
+        points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
+        spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
+        width: 2.0,
+        dashed: false,
+    }
+}
+
+/// The highest end of a band.
+fn highest(curves: &[Curve]) -> f64 {
+    let ends = curves.iter().flat_map(|c| {
+        let spread = c.spread.iter().copied().chain(std::iter::repeat(0.0));
+        c.points.iter().zip(spread).map(|(p, e)| p.1 + e)
+    });
+    ends.fold(0.0, f64::max)
+}
+
+fn learning(settings: &Settings, records: &[Record], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
+    let panel = |(i, &game): (usize, &Game)| {
+        let curves: Vec<Curve> = methods
+            .iter()
+            .map(|&m| {
+                let points = curve(of(records, game, m), "return_100", settings.curve_points);
+                drawn(m, m.label().to_owned(), &points)
+            })
+            .collect();
+        let top = 1.08 * highest(&curves).max(0.1);
+        let levels =
+            methods.iter().map(|&m| (table_2(m, game).0, m.colour())).filter(|l| l.0 < top).collect();
+        Panel {
+            title: title(game).into(),
+            x: "thousand steps".into(),
+            y: "return, last 100 episodes".into(),
+            curves,
+            levels,
+            y_range: Some((0.0, top)),
+            legend: i == 0,
+            ..Panel::default()
+        }
+    };
+    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let caption = "Learning curves: mean return of the last 100 training episodes, mean and standard error over seeds. \
+                   Dashed: the paper's final return of the same agent after 2M steps, where the panel reaches that high."
+        .to_owned();
+    plot::lines("table2_curves", &caption, &panels, COLUMNS)
+}
+
+fn finals(records: &[Record], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
+    let panel = |&game: &Game| {
+        let mut dots = Vec::new();
+        for (i, &method) in methods.iter().enumerate() {
+            let mut add = |marker, shift: f64, (mean, error): (f64, f64)| {
+                if mean.is_finite() {
+                    let points = vec![((i + 1) as f64 + shift, mean, error)];
+                    dots.push(Dots { marker, colour: method.colour(), points });
+                }
+            };
+            let score = |measure| {
+                let runs: Vec<f64> = of(records, game, method).filter_map(|r| r.score(measure)).collect();
+                if runs.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&runs) }
+            };
+            add(Marker::Circle, -0.22, score(Measure::Training));
+            add(Marker::Square, 0.0, score(Measure::Greedy));
+            add(Marker::Diamond, 0.22, table_2(method, game));
+        }
+        DotPanel {
+            title: title(game).into(),
+            y: "return".into(),
+            categories: methods.iter().map(|m| m.label().to_owned()).collect(),
+            dots,
+        }
+    };
+    let panels: Vec<DotPanel> = games.iter().map(panel).collect();
+    let legend = [
+        (Marker::Circle, "training, ours"),
+        (Marker::Square, "greedy, ours"),
+        (Marker::Diamond, "the paper, 2M steps"),
+    ];
+    let caption =
+        "Table 2 as a picture: final return, mean and standard error over seeds, beside the published one.";
+    plot::dots("table2_final", caption, &panels, &legend, COLUMNS)
+}
+
+fn expectations(
+    settings: &Settings,
+    records: &[Record],
+    games: &[Game],
+    methods: &[Method],
+) -> Outcome<Figure> {
+    let panel = |(i, &game): (usize, &Game)| {
+        let mut curves = Vec::new();
+        for &m in methods {
+            let of_name = |name| curve(of(records, game, m), name, settings.curve_points);
+            let predicted = drawn(m, m.label().to_owned(), &of_name("predicted"));
+            let realised = drawn(m, String::new(), &of_name("realised"));
+            curves.push(Curve { spread: Vec::new(), width: 1.2, dashed: true, ..realised });
+            curves.push(Curve { spread: Vec::new(), ..predicted });
+        }
+        let top = 1.08 * highest(&curves).max(0.1);
+        Panel {
+            title: title(game).into(),
+            x: "thousand steps".into(),
+            y: "discounted return".into(),
+            curves,
+            y_range: Some((0.0, top)),
+            legend: i == 0,
+            ..Panel::default()
+        }
+    };
+    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let caption = "What the agents expect against what they get: the predicted value of the greedy action (solid) and the \
+                   discounted return that followed (dashed), means over seeds. Where solid lies above dashed, values are \
+                   overestimated.";
+    plot::lines("table2_predicted", caption, &panels, COLUMNS)
+}

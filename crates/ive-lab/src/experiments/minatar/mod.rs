@@ -1,0 +1,16 @@
+//! Deep agents on MinAtar: does acting on the mean of the members beat acting on one of them? Paper: Table 2, H6.
+//!
+//! One run is one agent on one game with one seed. `sweep.rs` says which runs there are, `run.rs` makes those that are
+//! missing, `analysis.rs` judges what is finished.
+
+pub mod analysis;
+mod figures;
+#[cfg(test)]
+mod made_up;
+pub mod published;
+mod random;
+mod record;
+pub mod run;
+mod score;
+pub mod sweep;
+mod tables;

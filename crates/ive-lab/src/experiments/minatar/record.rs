@@ -1,0 +1,142 @@
+//! What is kept of a finished run, and curves averaged over seeds.
+
+use std::collections::BTreeMap;
+
+use ive::{mean, mean_and_error};
+use ive_envs::minatar::Game;
+
+use super::published::Method;
+use crate::run::sessions;
+
+/// What a run logged: steps, and numbers by name.
+pub type Log = Vec<(u64, BTreeMap<String, f64>)>;
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub game: Game,
+    pub method: Method,
+    pub seed: u64,
+    /// Environment steps.
+    pub steps: u64,
+    /// Mean return of the last 100 training episodes; none if no episode ended.
+    pub training: Option<f64>,
+    /// Returns of greedy episodes after training.
+    pub greedy: Vec<f64>,
+    /// What was logged on the way.
+    pub log: Log,
+    /// Environment steps per second of CPU time, evaluation included; depends on the machine.
+    pub speed: Option<f64>,
+}
+
+/// Steps per CPU second over all processes that worked on a run.
+pub fn speed(sessions: &[sessions::Record]) -> Option<f64> {
+    let steps: u64 = sessions.iter().map(|s| s.to_step.saturating_sub(s.from_step)).sum();
+    let seconds: f64 = sessions.iter().map(|s| s.cpu_seconds).sum();
+    (seconds > 0.0).then(|| steps as f64 / seconds)
+}
+
+/// Which number of a run is its score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The last 100 training episodes, with the exploration of training.
+    Training,
+    /// Greedy episodes after training.
+    Greedy,
+}
+
+impl Measure {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Training, Self::Greedy];
+
+    /// Key in `summary.json`.
+    pub fn key(self) -> &'static str {
+        ["training", "greedy"][self as usize]
+    }
+}
+
+impl Record {
+    /// The score of a run.
+    pub fn score(&self, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Training => self.training,
+            Measure::Greedy => (!self.greedy.is_empty()).then(|| mean(&self.greedy)),
+        }
+    }
+
+    /// The last value of a logged number at or before a step.
+    fn at(&self, name: &str, step: u64) -> Option<f64> {
+        self.log.iter().take_while(|(s, _)| *s <= step).filter_map(|(_, v)| v.get(name)).last().copied()
+    }
+
+    /// Mean of a logged number over the last tenth of the run.
+    pub fn at_end(&self, name: &str) -> Option<f64> {
+        let from = self.steps - self.steps / 10;
+        let late: Vec<f64> =
+            self.log.iter().filter(|(s, _)| *s >= from).filter_map(|(_, v)| v.get(name)).copied().collect();
+        (!late.is_empty()).then(|| mean(&late))
+    }
+
+    /// Predicted value of greedy decisions divided by the discounted return that followed, both over the last tenth of
+    /// the run; above one is overestimation. None where hardly anything was realised.
+    pub fn overestimation(&self) -> Option<f64> {
+        let (predicted, realised) = (self.at_end("predicted")?, self.at_end("realised")?);
+        (realised > 1e-3).then(|| predicted / realised)
+    }
+}
+
+/// Runs of one agent on one game.
+pub fn of(records: &[Record], game: Game, method: Method) -> impl Iterator<Item = &Record> + Clone {
+    records.iter().filter(move |r| r.game == game && r.method == method)
+}
+
+/// A point of a curve: step, mean and standard error over seeds.
+pub type Point = (u64, f64, f64);
+
+/// A logged number at `points` equally spaced steps: mean and standard error over the runs, where all have it.
+pub fn curve<'a>(runs: impl Iterator<Item = &'a Record> + Clone, name: &str, points: u64) -> Vec<Point> {
+    let Some(steps) = runs.clone().map(|r| r.steps).min() else { return Vec::new() };
+    let grid = (1..=points).map(|i| steps * i / points).filter(|s| *s > 0);
+    grid.filter_map(|step| {
+        let values = runs.clone().map(|r| r.at(name, step)).collect::<Option<Vec<f64>>>()?;
+        let (mean, error) = mean_and_error(&values);
+        Some((step, mean, error))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(seed: u64, values: &[(u64, f64)]) -> Record {
+        let entry = |v: f64| BTreeMap::from([("predicted".to_owned(), v), ("realised".to_owned(), 2.0)]);
+        Record {
+            game: Game::Breakout,
+            method: Method::Dqn,
+            seed,
+            steps: 100,
+            training: None,
+            greedy: vec![1.0, 4.0],
+            log: values.iter().map(|(s, v)| (*s, entry(*v))).collect(),
+            speed: None,
+        }
+    }
+
+    /// By hand: a curve holds the last value, and starts where the last of the runs has one.
+    #[test]
+    fn curves_hold_the_last_value_and_start_when_all_runs_have_one() {
+        let runs = [run(0, &[(20, 1.0), (60, 3.0)]), run(1, &[(30, 2.0), (100, 7.0)])];
+        let c = curve(runs.iter(), "predicted", 4);
+        assert_eq!(c.iter().map(|p| (p.0, p.1)).collect::<Vec<_>>(), [(50, 1.5), (75, 2.5), (100, 5.0)]);
+        assert_eq!(c[2].2, 2.0);
+        assert!(curve(runs.iter(), "sigma", 4).is_empty());
+    }
+
+    #[test]
+    fn the_end_is_the_last_tenth() {
+        let r = run(0, &[(89, 100.0), (90, 3.0), (100, 5.0)]);
+        assert_eq!((r.at_end("predicted"), r.overestimation()), (Some(4.0), Some(2.0)));
+        assert_eq!((r.score(Measure::Greedy), r.score(Measure::Training)), (Some(2.5), None));
+    }
+}

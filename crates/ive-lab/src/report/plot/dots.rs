@@ -1,0 +1,98 @@
+//! Dots with error bars over categories.
+
+use kuva::plot::ScatterPlot;
+use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::scatter::MarkerShape;
+use kuva::render::plots::Plot;
+
+use super::{Figure, finish, grid, layout, with_legend};
+use crate::exit::Outcome;
+
+/// The shape of a dot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// A full circle.
+    Circle,
+    /// A full square.
+    Square,
+    /// A full diamond.
+    Diamond,
+}
+
+impl Marker {
+    fn shape(self) -> MarkerShape {
+        match self {
+            Self::Circle => MarkerShape::Circle,
+            Self::Square => MarkerShape::Square,
+            Self::Diamond => MarkerShape::Diamond,
+        }
+    }
+}
+
+/// Dots of one kind and colour.
+#[derive(Clone, Debug)]
+pub struct Dots {
+    /// Their shape.
+    pub marker: Marker,
+    /// Colour as `#rrggbb`.
+    pub colour: &'static str,
+    /// Where they are, in categories counted from 1, their height, and the half-length of the error bar (none if it is
+    /// not finite).
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// One set of axes.
+#[derive(Clone, Debug)]
+pub struct DotPanel {
+    /// Title.
+    pub title: String,
+    /// Label of the vertical axis.
+    pub y: String,
+    /// Names along the horizontal axis.
+    pub categories: Vec<String>,
+    /// Dots, later ones on top.
+    pub dots: Vec<Dots>,
+}
+
+/// Panels side by side, `columns` to a row, with one legend for the shapes.
+pub fn dots(
+    name: &str,
+    caption: &str,
+    panels: &[DotPanel],
+    legend: &[(Marker, &str)],
+    columns: usize,
+) -> Outcome<Figure> {
+    let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels
+        .iter()
+        .map(|panel| {
+            let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
+            let axes = layout(&plots, &panel.title, "", &panel.y)
+                .with_x_categories(panel.categories.clone())
+                .with_x_axis_min(0.4)
+                .with_x_axis_max(panel.categories.len() as f64 + 0.6)
+                .with_y_axis_min(0.0);
+            (plots, axes)
+        })
+        .unzip();
+    let entry = |(marker, label): &(Marker, &str)| LegendEntry {
+        label: (*label).to_owned(),
+        color: "#444444".to_owned(),
+        shape: LegendShape::Marker(marker.shape()),
+        dasharray: None,
+    };
+    let entries = legend.iter().map(entry).collect();
+    let grid = grid(plots, layouts, columns).with_shared_legend_entries(entries);
+    finish(name, caption, &with_legend(grid, panels.len(), columns).render())
+}
+
+fn scatter(dots: &Dots) -> Plot {
+    let bar = |error: f64| if error.is_finite() { error } else { 0.0 };
+    Plot::Scatter(
+        ScatterPlot::new()
+            .with_data(dots.points.iter().map(|p| (p.0, p.1)))
+            .with_y_err(dots.points.iter().map(|p| bar(p.2)))
+            .with_color(dots.colour)
+            .with_marker(dots.marker.shape())
+            .with_size(5.0),
+    )
+}

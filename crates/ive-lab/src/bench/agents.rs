@@ -76,9 +76,10 @@ fn some_boards(count: usize, channels_of: &str) -> Outcome<Vec<u64>> {
     for _ in 0..count {
         board::pack(&now.observation, &mut bits);
         all.extend_from_slice(&bits);
-        now = match now.kind.is_last() {
-            true => world.reset(),
-            false => world.step(rng.below(6)).map_err(|e| Failure::internal(e.to_string()))?,
+        now = if now.kind.is_last() {
+            world.reset()
+        } else {
+            world.step(rng.below(6)).map_err(|e| Failure::internal(e.to_string()))?
         };
     }
     Ok(all)
@@ -169,7 +170,7 @@ fn whole_runs(args: &AgentsArgs) -> Outcome {
         let world = "minatar:breakout";
         let request =
             Request { agent, world, steps: Some(args.steps), changes: &changes, ..Request::default() };
-        let mut runner = make(&resolve(&request)?)?;
+        let mut runner = make(&resolve(&request)?, "cpu")?;
         let (start, mut log) = (ProcessTime::now(), Vec::new());
         while runner.steps() < args.steps {
             runner.advance(&mut log).map_err(|e| Failure::internal(e.to_string()))?;

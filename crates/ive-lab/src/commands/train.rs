@@ -11,11 +11,8 @@ use crate::progress::Session;
 use crate::run::agents::{Request, resolve};
 use crate::run::config::Config;
 use crate::run::{Finished, Plan, RESULT, RunOptions, complete, status::Status};
-use crate::settings::{Change, suggest};
+use crate::settings::Change;
 use crate::store::pretty;
-
-/// Where something can be computed.
-const DEVICES: [&str; 1] = ["cpu"];
 
 /// Arguments of `ive train`.
 #[derive(Args, Debug)]
@@ -66,7 +63,7 @@ pub struct TrainArgs {
     /// Settings file (TOML) with a table per agent, such as [dqn]; lies between the preset and --set
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to compute
+    /// Who computes gradients: cpu (hand-written), engine (the tensor engine on the CPU), or a graphics device of this build
     #[arg(long, default_value = "cpu")]
     device: String,
     #[command(flatten)]
@@ -112,7 +109,6 @@ pub fn run(args: &TrainArgs) -> Outcome {
         file: args.config.as_deref(),
         changes: &args.changes,
     })?;
-    check_device(&args.device)?;
     let options = RunOptions {
         greedy_episodes: args.greedy_episodes,
         device: args.device.clone(),
@@ -120,21 +116,12 @@ pub fn run(args: &TrainArgs) -> Outcome {
     };
     let dir = args.run.clone().unwrap_or_else(|| default_dir(&plan));
     // Settings that an agent refuses are refused before there is a directory.
-    crate::run::agents::make(&plan)?;
+    crate::run::agents::make(&plan, &args.device)?;
     if args.dry_run {
         print!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?);
         return Ok(());
     }
     carry_out(&dir, &plan, options, &args.carrying_out)
-}
-
-/// Refuses devices that do not exist.
-fn check_device(name: &str) -> Outcome {
-    if DEVICES.contains(&name) {
-        return Ok(());
-    }
-    let known: Vec<String> = DEVICES.iter().map(|d| (*d).to_owned()).collect();
-    Err(Failure::usage(format!("there is no device `{name}`{}", suggest(name, known.iter()))))
 }
 
 fn default_dir(plan: &Plan) -> PathBuf {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ive_agents::dqn::Dqn;
+use ive_agents::nn::Backend;
 use ive_agents::vpn::Vpn;
 use ive_agents::{Agent, AgentError};
 use ive_envs::minatar::ByteWorld;
@@ -185,13 +186,14 @@ fn typed<T: DeserializeOwned>(plan: &Plan) -> Outcome<T> {
         .map_err(|e: toml::de::Error| Failure::config(format!("{}: {}", plan.agent, e.message().trim())))
 }
 
-/// The agent of a plan, at its beginning.
-pub fn make(plan: &Plan) -> Outcome<Box<dyn Agent>> {
+/// The agent of a plan, at its beginning, with gradients on a device.
+pub fn make(plan: &Plan, device: &str) -> Outcome<Box<dyn Agent>> {
     let worlds = worlds(plan)?;
+    let backend = Backend::parse(device).map_err(|e| Failure::usage(e.to_string()))?;
     let agent: Result<Box<dyn Agent>, AgentError> = match Kind::find(&plan.agent)?.name {
-        "dqn" => Dqn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _),
+        "dqn" => Dqn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a.with_backend(&backend)) as _),
         "mu-ive" | "vpn-v1" | "vpn-v5" => {
-            Vpn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _)
+            Vpn::new(&typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a.with_backend(&backend)) as _)
         }
         #[cfg(test)]
         "fake" => super::tests::fake::Fake::new(typed(plan)?, &worlds, plan.seed).map(|a| Box::new(a) as _),

@@ -178,7 +178,7 @@ pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
 
 /// The agent of a checkpoint.
 fn restore(config: &Config, checkpoint: Checkpoint) -> Outcome<Box<dyn Agent>> {
-    let mut agent = agents::make(&config.plan)?;
+    let mut agent = agents::make(&config.plan, &config.device)?;
     let step = checkpoint.manifest.step;
     let unusable = |what: String| {
         Failure::data(format!(

@@ -54,7 +54,7 @@ impl<'a> Trainer<'a> {
         tidy(dir, disk, &checkpoints)?;
         let journal = Journal::open(dir, disk, found.as_ref().map(|checkpoint| &checkpoint.manifest))?;
         let agent = match found {
-            None => agents::make(&config.plan)?,
+            None => agents::make(&config.plan, &config.device)?,
             Some(checkpoint) => restore(&config, checkpoint)?,
         };
         let (now, step) = (Instant::now(), agent.steps());

@@ -109,7 +109,7 @@ fn requests_are_refused_with_the_nearest_name() {
     let request = |agent, world, preset, change: &str| {
         let changes: Vec<Change> = change.split_whitespace().map(|c| Change::parse(c).unwrap()).collect();
         let request = Request { agent, world, preset, changes: &changes, ..Request::default() };
-        let failure = resolve(&request).and_then(|plan| agents::make(&plan).map(|_| ())).unwrap_err();
+        let failure = resolve(&request).and_then(|plan| agents::make(&plan, "cpu").map(|_| ())).unwrap_err();
         (failure.code, failure.message)
     };
     let cases = [

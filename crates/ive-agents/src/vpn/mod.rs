@@ -2,7 +2,7 @@
 //!
 //! - [`Config`]: all settings; [`Vpn`]: the agent in training;
 //! - [`network`]: modules and parameters; [`batch`]: what an update learns from; [`loss`]: how;
-//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth.
+//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth; [`probe`]: members beyond the plan.
 
 mod agent;
 pub mod batch;
@@ -10,6 +10,7 @@ mod config;
 pub mod loss;
 pub mod network;
 pub mod planner;
+pub mod probe;
 
 pub use agent::Vpn;
 pub use config::{Config, Ends, Reduction};

@@ -49,13 +49,13 @@ pub fn play(
             return Ok(None);
         }
         let observations: Vec<u8> = playing.iter().flat_map(|e| e.observation.iter().copied()).collect();
-        let decisions = agent.decide(&observations);
-        if decisions.len() != playing.len() {
-            let (got, asked) = (decisions.len(), playing.len());
+        let actions = agent.act(&observations);
+        if actions.len() != playing.len() {
+            let (got, asked) = (actions.len(), playing.len());
             return Err(Failure::internal(format!("{got} decisions for {asked} observations")));
         }
-        for (episode, decision) in playing.iter_mut().zip(decisions) {
-            let step = episode.world.step_into(decision.action, &mut episode.observation);
+        for (episode, action) in playing.iter_mut().zip(actions) {
+            let step = episode.world.step_into(action, &mut episode.observation);
             let step = step.map_err(|e| Failure::internal(e.to_string()))?;
             episode.steps += 1;
             episode.total += step.reward;

@@ -27,6 +27,11 @@ struct Episode {
     total: f64,
 }
 
+/// The seed of the world of an episode.
+pub fn world_seed(seed: u64, episode: usize) -> u64 {
+    Rng::from_seed(seed).fold_in(STREAM).fold_in(episode as u64).next_u64()
+}
+
 /// The returns of so many greedy episodes, in the order of their numbers; `None` if asked to stop.
 pub fn play(
     agent: &mut dyn Agent,
@@ -35,9 +40,8 @@ pub fn play(
     go_on: impl Fn() -> bool,
 ) -> Outcome<Option<Vec<f64>>> {
     let make = worlds(plan)?;
-    let seeds = Rng::from_seed(plan.seed).fold_in(STREAM);
     let begin = |number: usize| {
-        let mut world = make(seeds.fold_in(number as u64).next_u64());
+        let mut world = make(world_seed(plan.seed, number));
         let observation = world.reset().observation;
         Episode { number, world, observation, steps: 0, total: 0.0 }
     };

@@ -17,7 +17,7 @@ mod checkpoint;
 pub mod config;
 pub mod disk;
 mod events;
-mod greedy;
+pub mod greedy;
 mod log;
 mod manifest;
 mod payload;
@@ -185,7 +185,6 @@ fn parse_metrics(line: &str) -> Option<(u64, BTreeMap<String, f64>)> {
     Some((step, values.collect::<Option<_>>()?))
 }
 
-#[cfg_attr(not(test), allow(dead_code, reason = "for commands that look at a trained agent"))]
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.
 pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
     let config = Config::read(dir)?;

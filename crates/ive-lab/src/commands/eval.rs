@@ -110,14 +110,13 @@ pub fn run(args: &EvalArgs) -> Outcome {
         let how = json!({ "epsilon": manner.epsilon, "discount": manner.discount, "members": members });
         return print_json(&[about, how, show::json(&episodes)]);
     }
-    let note = format!("(predicted and realised: means over the steps, γ = {})", manner.discount);
+    let means = format!("predicted and realised are means over the steps, γ = {}", manner.discount);
     if several {
-        return print(&format!(
-            "{}\n(mean ± standard error over episodes) {note}\n",
-            show::summary(&episodes)
-        ));
+        let line = show::summary(&episodes);
+        return print(&format!("{line}\n(mean ± standard error over episodes; {means})\n"));
     }
-    print(&format!("\n{}\n{}\n{note}\n", show::steps(&episodes[0], &actions), show::line(&episodes[0])))
+    let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
+    print(&format!("\n{table}\n{line}\n({means})\n"))
 }
 
 /// What is shown, and over which members.

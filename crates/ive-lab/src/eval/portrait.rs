@@ -36,8 +36,8 @@ pub fn draw(episode: &Episode, game: Game, title: &str, discount: f64) -> Outcom
         |sigma| (largest(sigma.iter().copied()), "σ is largest"),
     );
     let caption = |step: &Step| match (step.mu(), step.sigma()) {
-        (Some(mu), Some(sigma)) => format!("μ {mu:.2}  σ {sigma:.3}  came {:.2}", step.realised),
-        _ => format!("value {:.2}  came {:.2}", step.value, step.realised),
+        (Some(mu), Some(sigma)) => format!("μ {mu:.2}, σ {sigma:.3}\nrealised {:.2}", step.realised),
+        _ => format!("value {:.2}\nrealised {:.2}", step.value, step.realised),
     };
     let film = Film {
         title: title.to_owned(),

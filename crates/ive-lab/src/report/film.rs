@@ -13,8 +13,8 @@ use crate::exit::{Failure, Outcome};
 const WIDTH: f64 = 1120.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 1096.0;
-/// The first row of curves begins here.
-const TOP: f64 = 92.0;
+/// The first row of curves begins here, below title, legend and numbers.
+const TOP: f64 = 114.0;
 /// Between two rows of curves, with the legend of the lower one.
 const GAP: f64 = 38.0;
 /// Pictures: how many at most, and how large.
@@ -63,7 +63,7 @@ pub struct Film<'a> {
     pub strips: Vec<Strip>,
     /// The step that is shown in any case, and why.
     pub highlight: (usize, &'static str),
-    /// What is said about each step below its picture.
+    /// What is said about each step below its picture, in one or two lines.
     pub captions: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl Film<'_> {
         let x = Axis::new((0.0, steps.saturating_sub(1).max(1) as f64), (LEFT, RIGHT));
         let curves_end = TOP + self.strips.iter().map(|s| s.height + GAP).sum::<f64>() - GAP;
         let pictures = curves_end + 84.0;
-        let mut scene = Scene::new(WIDTH, pictures + SIDE + 34.0);
+        let mut scene = Scene::new(WIDTH, pictures + SIDE + 46.0);
         scene.background_color = Some("white".to_owned());
         let out = &mut scene.elements;
         out.push(text(LEFT, 28.0, &self.title, 17, TextAnchor::Start, true));
@@ -103,8 +103,10 @@ impl Film<'_> {
         }
         let mut top = TOP;
         for (i, strip) in self.strips.iter().enumerate() {
-            let rewards = if i == 0 { &self.rewards[..] } else { &[] };
+            let (rewards, legend) =
+                if i == 0 { (&self.rewards[..], top - 40.0) } else { (&[][..], top - 14.0) };
             strip.draw(out, &x, top, rewards);
+            strip.legend(out, legend, rewards.iter().any(|&r| r != 0.0));
             top += strip.height + GAP;
         }
         for (at, label) in x.ticks(10) {
@@ -115,7 +117,8 @@ impl Film<'_> {
         out.push(text(middle, curves_end + 36.0, "step", 12, TextAnchor::Middle, false));
         for (i, &t) in chosen.iter().enumerate() {
             badge(out, (x.at(t as f64), TOP - 16.0), i + 1);
-            let left = LEFT + i as f64 * (RIGHT - LEFT - SIDE) / (PICTURES - 1) as f64;
+            // Whole pixels: cells that end between two of them show a seam.
+            let left = (LEFT + i as f64 * (RIGHT - LEFT - SIDE) / (PICTURES - 1) as f64).round();
             self.picture(out, (left, pictures), i + 1, t);
         }
         let png = PngBackend::new().render_scene(&scene);
@@ -139,7 +142,10 @@ impl Film<'_> {
                 out.push(square(x + edge, y + edge, cell * paint.width, paint.colour));
             }
         }
-        out.push(text(left, top + SIDE + 18.0, &self.captions[t], 12, TextAnchor::Start, false));
+        for (row, caption) in self.captions[t].lines().enumerate() {
+            let y = top + SIDE + 18.0 + 16.0 * row as f64;
+            out.push(text(left, y, caption, 12, TextAnchor::Start, false));
+        }
     }
 }
 
@@ -166,26 +172,17 @@ impl Strip {
         }
         out.push(line((LEFT, top), (LEFT, bottom), INK, 1.0));
         out.push(line((LEFT, bottom), (RIGHT, bottom), INK, 1.0));
-        let gains = rewards.iter().any(|&r| r != 0.0).then_some(("reward", GAIN));
-        let curves = self.curves.iter().map(|c| (c.label.as_str(), Color::from(c.colour)));
-        legend(out, top + 8.0, &curves.chain(gains).collect::<Vec<_>>());
     }
-}
 
-/// Samples and words in the upper right corner of a strip, on white so that they are read before any curve.
-fn legend(out: &mut Vec<Primitive>, y: f64, entries: &[(&str, Color)]) {
-    let width = |label: &str| 30.0 + 6.6 * label.chars().count() as f64 + 14.0;
-    let all: f64 = entries.iter().map(|(label, _)| width(label)).sum();
-    let mut left = RIGHT - all;
-    let mut ground = rect(left - 6.0, y - 10.0, all + 6.0, 20.0, Color::Rgb(255, 255, 255), None);
-    if let Primitive::Rect { opacity, .. } = &mut ground {
-        *opacity = Some(0.85);
-    }
-    out.push(ground);
-    for (label, colour) in entries {
-        out.push(line((left, y), (left + 22.0, y), colour.clone(), 3.0));
-        out.push(text(left + 28.0, y + 4.0, label, 12, TextAnchor::Start, false));
-        left += width(label);
+    /// Samples and words above the strip, where no curve is.
+    fn legend(&self, out: &mut Vec<Primitive>, y: f64, rewards: bool) {
+        let curves = self.curves.iter().map(|c| (c.label.as_str(), Color::from(c.colour)));
+        let mut left = LEFT;
+        for (label, colour) in curves.chain(rewards.then_some(("reward", GAIN))) {
+            out.push(line((left, y), (left + 22.0, y), colour, 3.0));
+            out.push(text(left + 28.0, y + 4.0, label, 12, TextAnchor::Start, false));
+            left += 28.0 + 6.8 * label.chars().count() as f64 + 22.0;
+        }
     }
 }
 

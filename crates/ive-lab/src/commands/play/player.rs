@@ -67,7 +67,7 @@ impl Player {
         let form = |spec: &Spec| (spec.shape.clone(), spec.actions.clone());
         if form(known.spec()) != form(world.spec()) {
             return Err(Failure::usage(format!(
-                "the agent of {here} was trained with other actions; leave minimal_actions as it was"
+                "the agent of {here} was trained with other actions; leave the option `actions` as it was"
             )));
         }
         Ok((world, Mind::Agent(agent)))

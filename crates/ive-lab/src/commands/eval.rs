@@ -20,13 +20,15 @@ use crate::store::{pretty, write_atomically};
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE and σ-IVE (mean and
-standard deviation of the k-step values of that action along the plan) and the discounted return that followed. Several
-episodes get a line each. Without --seed the worlds are those of the greedy episodes in the run's result.json. Runs that
-are still in training can be looked at, too: the newest checkpoint counts.
+One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE
+and σ-IVE (mean and standard deviation of the k-step values of that action along the plan) and the
+discounted return that followed. Several episodes get a line each. Without --seed the worlds are
+those of the greedy episodes in the run's result.json. Runs that are still in training can be looked
+at, too: the newest checkpoint counts.
 
---strange shows the agent corrupted states and says how well σ-IVE tells them from ordinary ones, beside the trivial
-detector \"low predicted value\". Differences below about 0.03 mean little with 512 states.
+--strange shows the agent corrupted states and says how well σ-IVE tells them from ordinary ones,
+beside the trivial detector \"low predicted value\". Differences below about 0.03 mean little with
+512 states.
 
 Examples:
   ive eval breakout-mu-ive-0                                 one episode, step by step

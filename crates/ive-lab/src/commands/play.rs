@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Keys: arrows or WASD move, space shoots, p pauses, r starts over, q quits.
 
-With --policy random or a run, and --frames or --gif, nothing is shown and nothing waits: the pictures are simply made.
-An agent plays in the world as it was trained in it, unless options here say otherwise.
+With --policy random or a run, and --frames or --gif, nothing is shown and nothing waits: the
+pictures are simply made. An agent plays in the world as it was trained in it, unless options here
+say otherwise.
 
 Examples:
   ive play minatar:breakout

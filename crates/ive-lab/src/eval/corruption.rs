@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn ones(state: &[u8]) -> usize {
-        state.iter().filter(|&&entry| entry == 1).count()
+        state.iter().map(|&entry| usize::from(entry)).sum()
     }
 
     fn each(corruption: Corruption, check: impl Fn(&[u8], &[u8])) {

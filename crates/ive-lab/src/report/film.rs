@@ -16,7 +16,7 @@ const RIGHT: f64 = 1096.0;
 /// The first row of curves begins here, below title, legend and numbers.
 const TOP: f64 = 114.0;
 /// Between two rows of curves, with the legend of the lower one.
-const GAP: f64 = 38.0;
+const GAP: f64 = 44.0;
 /// Pictures: how many at most, and how large.
 const PICTURES: usize = 6;
 const SIDE: f64 = 160.0;
@@ -98,18 +98,19 @@ impl Film<'_> {
         let out = &mut scene.elements;
         out.push(text(LEFT, 28.0, &self.title, 17, TextAnchor::Start, true));
         out.push(text(LEFT, 48.0, &self.subtitle, 12, TextAnchor::Start, false));
-        for &t in &chosen {
-            out.push(line((x.at(t as f64), TOP - 8.0), (x.at(t as f64), curves_end), GREY, 1.0));
-        }
         let mut top = TOP;
         for (i, strip) in self.strips.iter().enumerate() {
             let (rewards, legend) =
-                if i == 0 { (&self.rewards[..], top - 40.0) } else { (&[][..], top - 14.0) };
+                if i == 0 { (&self.rewards[..], top - 40.0) } else { (&[][..], top - 20.0) };
+            for at in chosen.iter().map(|&t| x.at(t as f64)) {
+                out.push(line((at, top - 8.0), (at, top + strip.height), GREY, 1.0));
+            }
             strip.draw(out, &x, top, rewards);
             strip.legend(out, legend, rewards.iter().any(|&r| r != 0.0));
             top += strip.height + GAP;
         }
-        for (at, label) in x.ticks(10) {
+        // Never finer than a step.
+        for (at, label) in x.ticks(steps.saturating_sub(1).clamp(1, 10)) {
             out.push(line((at, curves_end), (at, curves_end + 5.0), INK, 1.0));
             out.push(text(at, curves_end + 19.0, &label, 11, TextAnchor::Middle, false));
         }

@@ -26,7 +26,8 @@ pub struct Decision {
     pub action: usize,
     /// The predicted value of that action, by which it was chosen.
     pub value: f64,
-    /// The k-step model-predicted values of that action along the plan, k = 1..; a model-free agent has none.
+    /// The k-step model-predicted values of that action along a plan, k = 1 to as far as the model was trained to
+    /// predict, even if the plan by which the action was chosen is shorter; a model-free agent has none.
     pub members: Vec<f64>,
 }
 
@@ -46,6 +47,11 @@ pub trait Agent: Send {
 
     /// Greedy decisions for a batch of observations, one after the other in memory.
     fn decide(&mut self, observations: &[u8]) -> Vec<Decision>;
+
+    /// The actions of [`decide`](Self::decide) alone, for those who do not ask what is expected of them.
+    fn act(&mut self, observations: &[u8]) -> Vec<usize> {
+        self.decide(observations).into_iter().map(|decision| decision.action).collect()
+    }
 }
 
 /// What can go wrong with an agent.

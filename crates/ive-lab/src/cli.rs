@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
-use crate::commands::{env, play, runs, train};
+use crate::commands::{env, eval, play, runs, train};
 use crate::experiments::Preset;
 use crate::settings::Change;
 
@@ -27,6 +27,8 @@ pub enum Command {
     Train(train::TrainArgs),
     /// List runs, show one, go on with one
     Runs(runs::RunsArgs),
+    /// Let the agent of a run play: values, μ-IVE and σ-IVE step by step; does σ notice strange states?
+    Eval(eval::EvalArgs),
     /// List and describe worlds, and print what happens in them step by step
     Env(env::EnvArgs),
     /// Play a world in the terminal, or let a policy play and keep pictures

@@ -4,6 +4,7 @@ mod bench;
 mod claim;
 mod cli;
 mod commands;
+mod eval;
 mod exit;
 mod experiments;
 mod lock;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use cli::{Cli, Command};
-use commands::{env, play, reproduce, runs, train};
+use commands::{env, eval as evaluate, play, reproduce, runs, train};
 use exit::Failure;
 
 fn main() -> ExitCode {
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(args),
         Command::Train(args) => train::run(args),
         Command::Runs(args) => runs::run(args),
+        Command::Eval(args) => evaluate::run(args),
         Command::Env(args) => env::run(args),
         Command::Play(args) => play::run(args),
         Command::Bench(args) => bench::run(args),

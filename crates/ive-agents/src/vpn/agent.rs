@@ -15,6 +15,7 @@ use super::loss::{self, Workspace};
 use super::model::LatentModel;
 use super::network::Network;
 use super::planner::{Choice, Planner};
+use super::probe;
 use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
 use crate::episodes::Episodes;
@@ -36,6 +37,8 @@ pub struct Vpn {
     adam: Adam,
     planner: Planner,
     target_planner: Planner,
+    /// Looks further than the plan, for whoever asks; made when needed, void when the network changes.
+    probe: Option<Planner>,
     fresh: Windows,
     replay: Windows,
     random: Windows,
@@ -102,6 +105,7 @@ impl Vpn {
             adam: Adam::new(net.layout.len(), config.adam_epsilon),
             target_planner: planner.clone(),
             planner,
+            probe: None,
             fresh: Windows::zeroed(words, config.window, config.worlds),
             replay: windows(config.replay_capacity),
             random: windows(config.random_steps),
@@ -301,6 +305,7 @@ impl Agent for Vpn {
         self.steps += (self.config.worlds * self.config.window) as u64;
         self.learn()?;
         self.planner.load(&self.parameters);
+        self.probe = None;
         let crossed = |every: u64| self.steps / every > before / every;
         if crossed(self.config.target_every) {
             self.target.copy_from_slice(&self.parameters);
@@ -329,6 +334,7 @@ impl Agent for Vpn {
         minatar::archive_worlds(&mut self.worlds, archive)?;
         self.planner.load(&self.parameters);
         self.target_planner.load(&self.target);
+        self.probe = None;
         Ok(())
     }
 
@@ -340,9 +346,18 @@ impl Agent for Vpn {
         let s = &mut self.scratch;
         self.net.torso.board.pack_all(observations, &mut s.plan_boards);
         self.planner.plan(&s.plan_boards, &mut s.choices);
+        let mut path = &self.planner;
+        if path.depth() < self.config.prediction {
+            let make = || probe::planner(&self.net, &self.config, &self.parameters);
+            let probe = self.probe.get_or_insert_with(make);
+            s.actions.clear();
+            s.actions.extend(s.choices.iter().map(|choice| choice.action));
+            probe.follow(&s.plan_boards, &s.actions);
+            path = probe;
+        }
         let mut decisions = Vec::with_capacity(s.choices.len());
         for (root, choice) in s.choices.iter().enumerate() {
-            self.planner.members(root, &mut s.members);
+            path.members(root, &mut s.members);
             decisions.push(Decision {
                 action: choice.action,
                 value: f64::from(choice.value),
@@ -350,5 +365,12 @@ impl Agent for Vpn {
             });
         }
         decisions
+    }
+
+    fn act(&mut self, observations: &[u8]) -> Vec<usize> {
+        let s = &mut self.scratch;
+        self.net.torso.board.pack_all(observations, &mut s.plan_boards);
+        self.planner.plan(&s.plan_boards, &mut s.choices);
+        s.choices.iter().map(|choice| choice.action).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! - [`Config`]: all settings; [`Vpn`]: the agent in training;
 //! - [`network`]: modules and parameters; [`batch`]: what an update learns from; [`loss`]: how, by hand, and [`engine`] on the tensor
 //!   engine;
-//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth;
+//! - [`planner`]: v̂¹, v̂⁵ and μ-IVE as one recursion with a weight per depth; [`probe`]: members beyond the plan;
 //! - [`model`]: the trained network as an [`ive::Model`] and [`ive::ValueFunction`].
 
 mod agent;
@@ -14,6 +14,7 @@ pub mod loss;
 pub mod model;
 pub mod network;
 pub mod planner;
+pub mod probe;
 
 pub use agent::Vpn;
 pub use config::{Config, Ends, Reduction};

@@ -136,7 +136,7 @@ impl Planner {
             return;
         }
         self.encode(boards, roots);
-        self.grow(roots);
+        self.grow(roots, &[]);
         self.back_up();
         let level = &self.levels[0];
         let kept = self.branching[0];
@@ -144,6 +144,21 @@ impl Planner {
             action: usize::from(level.action[root * kept + best as usize]),
             value,
         }));
+    }
+
+    /// Plans on from a given action in each board: [`members`](Self::members) then are those of that action, along the
+    /// best path that begins with it.
+    ///
+    /// # Panics
+    /// If `branching` keeps more than one action at the root, or there is not one action for each board.
+    pub fn follow(&mut self, boards: &[u64], actions: &[usize]) {
+        let roots = boards.len() / self.net.torso.board.words();
+        assert!(self.branching[0] == 1 && actions.len() == roots, "one action is followed from each root");
+        if roots > 0 {
+            self.encode(boards, roots);
+            self.grow(roots, actions);
+            self.back_up();
+        }
     }
 
     /// The k-step values of the chosen action of a root of the last plan, along its best path, k = 1 to the depth.
@@ -183,8 +198,8 @@ impl Planner {
         level.cell.resize(roots * UNITS, 0.0);
     }
 
-    /// Expands level after level.
-    fn grow(&mut self, roots: usize) {
+    /// Expands level after level; at the roots only the given actions, if there are any.
+    fn grow(&mut self, roots: usize, given: &[usize]) {
         let (mut nodes, actions) = (roots, self.net.actions);
         for depth in 0..self.levels.len() {
             let kept = self.branching[depth];
@@ -207,7 +222,8 @@ impl Planner {
                     let children = n * actions..(n + 1) * actions;
                     let (reward, value) =
                         (&self.scratch.reward[children.clone()], &self.scratch.value[children]);
-                    let mut taken = 0u64;
+                    let only = given.get(first + n).filter(|_| depth == 0);
+                    let mut taken = only.map_or(0u64, |a| !(1 << a));
                     for k in (first + n) * kept..(first + n + 1) * kept {
                         let a = best_left(reward, value, self.discount, taken);
                         taken |= 1 << a;

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ive::Rng;
 use ive_envs::minatar::ByteWorld;
 use ive_envs::{Environment, OptionError, StepKind, fnv1a, registry};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -121,6 +122,11 @@ fn refused(error: &OptionError) -> Failure {
 impl WorldArgs {
     /// The world that was asked for.
     pub fn make(&self) -> Outcome<ByteWorld> {
+        self.make_over(&BTreeMap::new())
+    }
+
+    /// The world that was asked for, with these options where the command line does not say otherwise.
+    pub fn make_over(&self, base: &BTreeMap<String, String>) -> Outcome<ByteWorld> {
         let mut options = Vec::new();
         for option in &self.options {
             let malformed = || Failure::usage(format!("option `{option}` is not of the form key=value"));
@@ -131,6 +137,9 @@ impl WorldArgs {
         options.extend(self.no_ramping.then_some(("ramping", "off")));
         options
             .extend(self.rng.map(|rng| ("rng", if matches!(rng, RngName::Numpy) { "numpy" } else { "ive" })));
+        let typed: Vec<&str> = options.iter().map(|(key, _)| *key).collect();
+        let left = base.iter().filter(|(key, _)| !typed.contains(&key.as_str()));
+        options.extend(left.map(|(key, value)| (key.as_str(), value.as_str())));
         registry::make(&self.name, &options, self.seed).map_err(|error| refused(&error))
     }
 }

@@ -1,6 +1,7 @@
 //! The verbs of `ive`, one file each; `bench` has a folder of its own.
 
 pub mod env;
+pub mod eval;
 pub mod play;
 pub mod reproduce;
 pub mod runs;

@@ -1,15 +1,16 @@
-//! `ive play`: a game in the terminal, by hand or at random, and pictures of it.
+//! `ive play`: a game in the terminal, by hand, at random or by an agent of a run, and pictures of it.
 
-mod record;
+mod player;
+pub mod record;
 mod screen;
 
 use crate::commands::env::WorldArgs;
 use crate::exit::{Failure, Outcome};
-use clap::{Args, ValueEnum};
-use ive::Rng;
+use clap::Args;
 use ive_envs::minatar::{ByteWorld, Game};
 use ive_envs::{Environment, StepError};
-use record::Recorder;
+use player::{Mind, Player};
+use record::{Recorder, Recording};
 use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
@@ -20,18 +21,22 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Keys: arrows or WASD move, space shoots, p pauses, r starts over, q quits.
 
-With --policy random and --frames or --gif nothing is shown and nothing waits: the pictures are simply made.
+With --policy random or a run, and --frames or --gif, nothing is shown and nothing waits: the
+pictures are simply made. An agent plays in the world as it was trained in it, unless options here
+say otherwise.
 
 Examples:
   ive play minatar:breakout
   ive play minatar:seaquest --fps 5 --sticky 0
   ive play minatar:space_invaders --policy random --steps 200 --gif invaders.gif
-  ive play minatar:freeway --policy random --steps 20 --frames pictures/")]
+  ive play minatar:freeway --policy random --steps 20 --frames pictures/
+  ive play minatar:breakout --policy runs/breakout-mu-ive-0
+  ive play minatar:breakout --policy runs/breakout-mu-ive-0 --sticky 0.5 --steps 500 --gif sticky.gif")]
 pub struct PlayArgs {
     #[command(flatten)]
     world: WorldArgs,
-    /// Who plays.
-    #[arg(long, value_enum, default_value = "keyboard")]
+    /// Who plays: keyboard, random, or the directory of a run, whose agent then does.
+    #[arg(long, default_value = "keyboard", value_name = "keyboard|random|RUN", value_parser = Player::parse)]
     policy: Player,
     /// Stop after this many steps [default: at will, or 200 when only pictures are made].
     #[arg(long, value_name = "N")]
@@ -50,14 +55,6 @@ pub struct PlayArgs {
     scale: u16,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Player {
-    /// You.
-    Keyboard,
-    /// Uniformly random actions.
-    Random,
-}
-
 /// How a game goes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
@@ -73,46 +70,60 @@ struct Score {
 /// # Errors
 /// If the world does not exist, there is no terminal to play in, or a picture cannot be written.
 pub fn run(args: &PlayArgs) -> Outcome {
-    let mut world = args.world.make()?;
+    let (mut world, mut mind) = args.policy.ready(&args.world)?;
     let game = args.world.name.strip_prefix("minatar:").and_then(Game::from_name);
     let game = game.ok_or_else(|| Failure::usage(format!("{} cannot be played", args.world.name)))?;
-    let mut recorder = Recorder::new(game, args)?;
-    let silent = args.policy == Player::Random && recorder.is_active();
+    let PlayArgs { frames, gif, scale, fps, .. } = args;
+    let recording = Recording { frames: frames.clone(), gif: gif.clone(), scale: *scale, fps: *fps };
+    let mut recorder = Recorder::new(game, recording)?;
+    let silent = args.policy != Player::Keyboard && recorder.is_active();
     if !silent && !stdout().is_terminal() {
         return Err(Failure::usage(
-            "playing needs a terminal; with --policy random, --frames or --gif make pictures without one",
+            "playing needs a terminal; with --policy random or a run, --frames or --gif make pictures without one",
         ));
     }
     let score = if silent {
-        unattended(args, &mut world, &mut recorder)?
+        unattended(args, &mut mind, &mut world, &mut recorder)?
     } else {
-        attended(args, game, &mut world, &mut recorder)?
+        attended(args, game, &mut mind, &mut world, &mut recorder)?
     };
     let written = recorder.finish()?;
     println!("steps: {}, episodes ended: {}, best return: {}{written}", score.steps, score.ended, score.best);
     Ok(())
 }
 
-/// Random play for the sake of the pictures.
-fn unattended(args: &PlayArgs, world: &mut ByteWorld, recorder: &mut Recorder) -> Outcome<Score> {
-    let (mut rng, mut score) = (Rng::from_seed(args.world.seed).fold_in(1), Score::default());
-    let num_actions = world.spec().actions.len();
-    recorder.add(&world.reset().observation)?;
+/// Play for the sake of the pictures.
+fn unattended(
+    args: &PlayArgs,
+    mind: &mut Mind,
+    world: &mut ByteWorld,
+    recorder: &mut Recorder,
+) -> Outcome<Score> {
+    let mut score = Score::default();
+    let mut observation = world.reset().observation;
+    recorder.add(&observation)?;
     while score.steps < args.steps.unwrap_or(200) {
-        let (observation, ended) = turn(world, rng.below(num_actions), &mut score)?;
+        let ended;
+        (observation, ended) = turn(world, mind.choose(&observation, 0)?, &mut score)?;
         recorder.add(&observation)?;
         if ended {
-            recorder.add(&begin(world, &mut score))?;
+            observation = begin(world, &mut score);
+            recorder.add(&observation)?;
         }
     }
     Ok(score)
 }
 
 /// Play before somebody's eyes.
-fn attended(args: &PlayArgs, game: Game, world: &mut ByteWorld, recorder: &mut Recorder) -> Outcome<Score> {
+fn attended(
+    args: &PlayArgs,
+    game: Game,
+    mind: &mut Mind,
+    world: &mut ByteWorld,
+    recorder: &mut Recorder,
+) -> Outcome<Score> {
     let failed = |error: std::io::Error| Failure::io(format!("cannot use the terminal: {error}"));
     let names = world.spec().actions.clone();
-    let mut rng = Rng::from_seed(args.world.seed).fold_in(1);
     let mut score = Score::default();
     let mut paused = false;
     let mut observation = world.reset().observation;
@@ -137,9 +148,8 @@ fn attended(args: &PlayArgs, game: Game, world: &mut ByteWorld, recorder: &mut R
             continue;
         }
         let by_hand = names.iter().position(|&name| name == wanted).unwrap_or(0);
-        let action = if args.policy == Player::Random { rng.below(names.len()) } else { by_hand };
         let ended;
-        (observation, ended) = turn(world, action, &mut score)?;
+        (observation, ended) = turn(world, mind.choose(&observation, by_hand)?, &mut score)?;
         recorder.add(&observation)?;
         if ended {
             if args.policy == Player::Keyboard {

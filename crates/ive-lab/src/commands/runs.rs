@@ -75,7 +75,7 @@ pub fn run(args: &RunsArgs) -> Outcome {
 }
 
 /// The directory of a run, given as such or by its name in `runs`.
-fn find(run: &Path) -> Outcome<PathBuf> {
+pub fn find(run: &Path) -> Outcome<PathBuf> {
     let in_runs = Path::new("runs").join(run);
     if !run.exists() && is_run(&in_runs) {
         return Ok(in_runs);

@@ -1,5 +1,7 @@
 //! The report: one HTML file with everything in it, and the same numbers as files.
 
+mod axes;
+pub mod film;
 pub mod plot;
 pub mod table;
 

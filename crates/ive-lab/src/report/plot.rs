@@ -1,10 +1,11 @@
-//! Figures, as SVG and PNG. Only this file and its folder name the plotting library.
+//! Figures, as SVG and PNG. Only this file, its folder and `film` name the plotting library.
 
 mod dots;
 mod maps;
 
 pub use dots::{DotPanel, Dots, Marker, dots};
 pub use maps::{Map, maps};
+pub(super) use maps::{rect, text};
 
 use kuva::backend::{png::PngBackend, svg::SvgBackend};
 use kuva::plot::{BandPlot, LinePlot, ScatterPlot, legend::LegendPosition};

@@ -27,6 +27,11 @@ struct Episode {
     total: f64,
 }
 
+/// The seed of the world of an episode.
+pub fn world_seed(seed: u64, episode: usize) -> u64 {
+    Rng::from_seed(seed).fold_in(STREAM).fold_in(episode as u64).next_u64()
+}
+
 /// The returns of so many greedy episodes, in the order of their numbers; `None` if asked to stop.
 pub fn play(
     agent: &mut dyn Agent,
@@ -35,9 +40,8 @@ pub fn play(
     go_on: impl Fn() -> bool,
 ) -> Outcome<Option<Vec<f64>>> {
     let make = worlds(plan)?;
-    let seeds = Rng::from_seed(plan.seed).fold_in(STREAM);
     let begin = |number: usize| {
-        let mut world = make(seeds.fold_in(number as u64).next_u64());
+        let mut world = make(world_seed(plan.seed, number));
         let observation = world.reset().observation;
         Episode { number, world, observation, steps: 0, total: 0.0 }
     };
@@ -49,13 +53,13 @@ pub fn play(
             return Ok(None);
         }
         let observations: Vec<u8> = playing.iter().flat_map(|e| e.observation.iter().copied()).collect();
-        let decisions = agent.decide(&observations);
-        if decisions.len() != playing.len() {
-            let (got, asked) = (decisions.len(), playing.len());
+        let actions = agent.act(&observations);
+        if actions.len() != playing.len() {
+            let (got, asked) = (actions.len(), playing.len());
             return Err(Failure::internal(format!("{got} decisions for {asked} observations")));
         }
-        for (episode, decision) in playing.iter_mut().zip(decisions) {
-            let step = episode.world.step_into(decision.action, &mut episode.observation);
+        for (episode, action) in playing.iter_mut().zip(actions) {
+            let step = episode.world.step_into(action, &mut episode.observation);
             let step = step.map_err(|e| Failure::internal(e.to_string()))?;
             episode.steps += 1;
             episode.total += step.reward;

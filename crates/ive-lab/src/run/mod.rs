@@ -17,7 +17,7 @@ mod checkpoint;
 pub mod config;
 pub mod disk;
 mod events;
-mod greedy;
+pub mod greedy;
 mod journal;
 mod log;
 mod manifest;
@@ -164,7 +164,6 @@ pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
 }
 
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.
-#[cfg_attr(not(test), allow(dead_code, reason = "for commands that look at a trained agent"))]
 pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
     let config = Config::read(dir)?;
     let mut checkpoints = Checkpoints::of(dir, &Disk::default());

@@ -1,22 +1,35 @@
 //! Pictures of a game as PNG files and as a GIF animation.
 
-use super::PlayArgs;
 use crate::exit::{Failure, Outcome};
+use crate::store::write_atomically;
 use ive_envs::minatar::Game;
 use ive_envs::minatar::picture::{self, Picture};
 use std::fmt::Display;
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes what it is shown, if anything was asked for.
-pub(super) struct Recorder {
+/// What is to be written.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// A directory for a PNG per picture.
+    pub frames: Option<PathBuf>,
+    /// A file for an animation.
+    pub gif: Option<PathBuf>,
+    /// Pixels per cell.
+    pub scale: u16,
+    /// Pictures per second.
+    pub fps: u16,
+}
+
+/// Writes what it is shown, if anything was asked for. An animation is made in memory and written
+/// at the end, completely or not at all.
+pub struct Recorder {
     game: Game,
     scale: usize,
     /// Hundredths of a second that a picture of the animation stands.
     delay: u16,
     frames: Option<PathBuf>,
-    gif: Option<(PathBuf, gif::Encoder<BufWriter<File>>)>,
+    gif: Option<(PathBuf, gif::Encoder<Vec<u8>>)>,
     count: usize,
 }
 
@@ -25,38 +38,44 @@ fn failed(path: &Path, error: impl Display) -> Failure {
 }
 
 impl Recorder {
-    pub(super) fn new(game: Game, args: &PlayArgs) -> Outcome<Self> {
-        let scale = usize::from(args.scale);
-        if let Some(directory) = &args.frames {
+    /// A recorder that was shown nothing yet. Places that cannot be written to are refused now, not after a game.
+    pub fn new(game: Game, what: Recording) -> Outcome<Self> {
+        let Recording { frames, gif, scale, fps } = what;
+        let scale = usize::from(scale);
+        if let Some(directory) = &frames {
             fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
         }
-        let gif = match &args.gif {
-            None => None,
-            Some(path) => {
-                let Picture { side, palette, .. } = picture::draw(game, &[], scale);
-                let file = BufWriter::new(File::create(path).map_err(|error| failed(path, error))?);
-                let mut encoder = gif::Encoder::new(file, side as u16, side as u16, &palette.concat())
-                    .map_err(|error| failed(path, error))?;
-                encoder.set_repeat(gif::Repeat::Infinite).map_err(|error| failed(path, error))?;
-                Some((path.clone(), encoder))
+        let begin = |path: PathBuf| {
+            if path.is_dir() {
+                return Err(failed(&path, "it is a directory"));
             }
+            let above = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(above).map_err(|error| failed(&path, error))?;
+            let Picture { side, palette, .. } = picture::draw(game, &[], scale);
+            let mut encoder = gif::Encoder::new(Vec::new(), side as u16, side as u16, &palette.concat())
+                .map_err(|error| failed(&path, error))?;
+            encoder.set_repeat(gif::Repeat::Infinite).map_err(|error| failed(&path, error))?;
+            Ok((path, encoder))
         };
-        Ok(Self { game, scale, delay: 100 / args.fps, frames: args.frames.clone(), gif, count: 0 })
+        let gif = gif.map(begin).transpose()?;
+        Ok(Self { game, scale, delay: 100 / fps, frames, gif, count: 0 })
     }
 
     /// Whether anything is to be written.
-    pub(super) fn is_active(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.frames.is_some() || self.gif.is_some()
     }
 
-    pub(super) fn add(&mut self, observation: &[u8]) -> Outcome {
+    /// Takes a picture of an observation.
+    pub fn add(&mut self, observation: &[u8]) -> Outcome {
         if !self.is_active() {
             return Ok(());
         }
         let picture = picture::draw(self.game, observation, self.scale);
         if let Some(directory) = &self.frames {
             let path = directory.join(format!("{:06}.png", self.count));
-            write_png(&path, &picture).map_err(|error| failed(&path, error))?;
+            let bytes = png(&picture).map_err(|error| failed(&path, error))?;
+            fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
         }
         if let Some((path, encoder)) = &mut self.gif {
             let side = picture.side as u16;
@@ -70,11 +89,10 @@ impl Recorder {
     }
 
     /// Closes the files: what was written, in words.
-    pub(super) fn finish(self) -> Outcome<String> {
+    pub fn finish(self) -> Outcome<String> {
         let mut places: Vec<PathBuf> = self.frames.into_iter().collect();
         if let Some((path, encoder)) = self.gif {
-            let buffer = encoder.into_inner().map_err(|error| failed(&path, error))?;
-            buffer.into_inner().map_err(|error| failed(&path, error))?;
+            write_atomically(&path, &encoder.into_inner().map_err(|error| failed(&path, error))?)?;
             places.push(path);
         }
         let written = places.iter().map(|place| format!("; {} pictures in {}", self.count, place.display()));
@@ -82,14 +100,14 @@ impl Recorder {
     }
 }
 
-fn write_png(path: &Path, picture: &Picture) -> Result<(), Box<dyn std::error::Error>> {
-    let mut encoder =
-        png::Encoder::new(BufWriter::new(File::create(path)?), picture.side as u32, picture.side as u32);
+fn png(picture: &Picture) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, picture.side as u32, picture.side as u32);
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_palette(picture.palette.concat());
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&picture.pixels)?;
     writer.finish()?;
-    Ok(())
+    Ok(bytes)
 }

@@ -75,11 +75,25 @@ fn shade(share: f64) -> Color {
     Color::Rgb(r, g, b)
 }
 
-fn text(x: f64, y: f64, content: &str, size: u32, anchor: TextAnchor, bold: bool) -> Primitive {
+pub(in crate::report) fn text(
+    x: f64,
+    y: f64,
+    content: &str,
+    size: u32,
+    anchor: TextAnchor,
+    bold: bool,
+) -> Primitive {
     Primitive::Text { x, y, content: content.to_owned(), size, anchor, rotate: None, bold, color: None }
 }
 
-fn rect(x: f64, y: f64, width: f64, height: f64, fill: Color, stroke: Option<Color>) -> Primitive {
+pub(in crate::report) fn rect(
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+    fill: Color,
+    stroke: Option<Color>,
+) -> Primitive {
     let stroke_width = stroke.as_ref().map(|_| 1.0);
     Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity: None }
 }

@@ -1,0 +1,215 @@
+//! `ive eval`: the agent of a run plays, and says what it expects.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ive_agents::Agent;
+use ive_envs::Environment;
+use ive_envs::minatar::Game;
+use serde_json::{Value, json};
+
+use super::play::record::{Recorder, Recording};
+use super::runs::find;
+use crate::eval::episode::{Episode, Manner, member_set, play};
+use crate::eval::{portrait, show, strange};
+use crate::exit::{Failure, Outcome};
+use crate::run::{Plan, agents::worlds, load};
+use crate::store::{pretty, write_atomically};
+
+/// Arguments of `ive eval`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE
+and σ-IVE (mean and standard deviation of the k-step values of that action along the plan) and the
+discounted return that followed. Several episodes get a line each. Without --seed the worlds are
+those of the greedy episodes in the run's result.json. Runs that are still in training can be looked
+at, too: the newest checkpoint counts.
+
+--strange shows the agent corrupted states and says how well σ-IVE tells them from ordinary ones,
+beside the trivial detector \"low predicted value\". Differences below about 0.03 mean little with
+512 states.
+
+Examples:
+  ive eval breakout-mu-ive-0                                 one episode, step by step
+  ive eval breakout-mu-ive-0 --plot episode.png --gif episode.gif
+  ive eval runs/breakout-mu-ive-0 --episodes 100 --csv steps.csv
+  ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --seed 7 --json
+  ive eval runs/breakout-mu-ive-0 --strange
+
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 74 input or output.")]
+pub struct EvalArgs {
+    /// The run: its directory, or its name in `runs`
+    run: PathBuf,
+    /// How many episodes
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    episodes: u32,
+    /// The seed of worlds and random actions [default: that of the run]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// The probability of a random action; value, μ and σ then still are those of the greedy one
+    #[arg(long, default_value = "0", value_name = "E", value_parser = probability)]
+    epsilon: f64,
+    /// Write all steps of all episodes, with every member of the ensemble
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Draw the first episode: values and σ over time, and pictures of the game
+    #[arg(long, value_name = "FILE.png")]
+    plot: Option<PathBuf>,
+    /// Write an animation of the first episode
+    #[arg(long, value_name = "FILE.gif")]
+    gif: Option<PathBuf>,
+    /// Print JSON: a summary of each episode and of all
+    #[arg(long)]
+    json: bool,
+    /// Do not play: does σ notice strange states?
+    #[arg(long, conflicts_with_all = ["episodes", "epsilon", "csv", "plot", "gif"])]
+    strange: bool,
+    /// How many ordinary states are corrupted
+    #[arg(long, requires = "strange", default_value_t = 512, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    states: u32,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let p = text.parse().map_err(|_| "expected a number between 0 and 1".to_owned())?;
+    if (0.0..=1.0).contains(&p) { Ok(p) } else { Err(format!("{p} is not between 0 and 1")) }
+}
+
+/// Runs the command.
+pub fn run(args: &EvalArgs) -> Outcome {
+    check_file("--csv", args.csv.as_deref(), None)?;
+    check_file("--plot", args.plot.as_deref(), Some("png"))?;
+    check_file("--gif", args.gif.as_deref(), Some("gif"))?;
+    let dir = find(&args.run)?;
+    let (plan, mut agent) = load(&dir)?;
+    let seed = args.seed.unwrap_or(plan.seed);
+    let about = json!({
+        "run": dir.display().to_string(), "agent": plan.agent, "world": plan.world, "step": agent.steps(), "seed": seed,
+    });
+    if args.strange {
+        return look_for_strange(args, &plan, agent.as_mut(), seed, about);
+    }
+    let manner = Manner { seed, epsilon: args.epsilon, discount: discount(&plan)? };
+    let several = args.episodes > 1;
+    let actions = worlds(&plan)?(0).spec().actions.clone();
+    let mut episodes: Vec<Episode> = Vec::new();
+    for number in 0..args.episodes as usize {
+        let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
+        let episode = play(agent.as_mut(), &plan, manner, number, watch)?;
+        if !args.json && number == 0 {
+            print(&format!("{}\n", heading(&plan, agent.steps(), &episode)))?;
+        }
+        if !args.json && several {
+            print(&format!("episode {number}: {}\n", show::line(&episode)))?;
+        }
+        episodes.push(episode);
+    }
+    let title = format!("{} in {} after {} steps of training", plan.agent, plan.world, agent.steps());
+    write_files(args, &episodes, &actions, &plan, &title, manner.discount)?;
+    if args.json {
+        let members = member_set(episodes[0].members()).map(|set| set.to_string());
+        let how = json!({ "epsilon": manner.epsilon, "discount": manner.discount, "members": members });
+        return print_json(&[about, how, show::json(&episodes)]);
+    }
+    let means = format!("predicted and realised are means over the steps, γ = {}", manner.discount);
+    if several {
+        let line = show::summary(&episodes);
+        return print(&format!("{line}\n(mean ± standard error over episodes; {means})\n"));
+    }
+    let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
+    print(&format!("\n{table}\n{line}\n({means})\n"))
+}
+
+/// What is shown, and over which members.
+fn heading(plan: &Plan, steps: u64, episode: &Episode) -> String {
+    let Plan { agent, world, .. } = plan;
+    let note = show::members_note(episode.members(), agent);
+    format!("{agent} in {world} after {steps} of {} steps of training; {note}", plan.steps)
+}
+
+/// γ, which every agent has among its settings.
+fn discount(plan: &Plan) -> Outcome<f64> {
+    let value = plan.settings.get("discount");
+    let number = value.and_then(|v| v.as_float().or_else(|| v.as_integer().map(|n| n as f64)));
+    number.ok_or_else(|| Failure::config(format!("{}: the run has no setting `discount`", plan.agent)))
+}
+
+fn write_files(
+    args: &EvalArgs,
+    episodes: &[Episode],
+    actions: &[&str],
+    plan: &Plan,
+    title: &str,
+    discount: f64,
+) -> Outcome {
+    let game = || {
+        let game = plan.world.strip_prefix("minatar:").and_then(Game::from_name);
+        game.ok_or_else(|| Failure::usage(format!("there are no pictures of {}", plan.world)))
+    };
+    if let Some(path) = &args.csv {
+        write_atomically(path, show::csv(episodes, actions).as_bytes())?;
+    }
+    if let Some(path) = &args.plot {
+        write_atomically(path, &portrait::draw(&episodes[0], game()?, title, discount)?)?;
+    }
+    if let Some(path) = &args.gif {
+        let recording = Recording { gif: Some(path.clone()), scale: 24, fps: 8, ..Recording::default() };
+        let mut recorder = Recorder::new(game()?, recording)?;
+        episodes[0].sights.iter().try_for_each(|sight| recorder.add(sight))?;
+        recorder.finish()?;
+    }
+    Ok(())
+}
+
+fn look_for_strange(args: &EvalArgs, plan: &Plan, agent: &mut dyn Agent, seed: u64, about: Value) -> Outcome {
+    let report = strange::detect(agent, &worlds(plan)?, args.states as usize, seed)?;
+    if args.json {
+        let report = serde_json::to_value(&report).map_err(|e| Failure::internal(e.to_string()))?;
+        return print_json(&[about, report]);
+    }
+    let over = report.members.as_ref().map_or_else(
+        || show::members_note(0, &plan.agent),
+        |set| format!("σ-IVE and μ-IVE over the members {set} along the plan"),
+    );
+    let (steps, total) = (agent.steps(), plan.steps);
+    print(&format!(
+        "{} in {} after {steps} of {total} steps of training; {over}\n\n{}",
+        plan.agent,
+        plan.world,
+        show::strange(&report)
+    ))
+}
+
+/// Refuses a place for a file before anything is played.
+fn check_file(flag: &str, path: Option<&Path>, ending: Option<&str>) -> Outcome {
+    let Some(path) = path else { return Ok(()) };
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{flag}: {shown} is a directory; name a file")));
+    }
+    match ending {
+        Some(ending) if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case(ending)) => {
+            Err(Failure::usage(format!("{flag}: {shown} does not end in .{ending}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints the fields of some objects as one.
+fn print_json(parts: &[Value]) -> Outcome {
+    let fields = parts.iter().filter_map(Value::as_object).flatten();
+    let all: serde_json::Map<String, Value> = fields.map(|(k, v)| (k.clone(), v.clone())).collect();
+    print(&String::from_utf8_lossy(&pretty(&Value::Object(all))))
+}
+
+/// Prints, unless whoever reads has seen enough.
+fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::io(format!("cannot write: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

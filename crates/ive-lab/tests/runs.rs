@@ -229,7 +229,7 @@ fn mistakes_are_refused_with_the_nearest_name_before_anything_is_written() {
         ("train dqn --env minatar:brakeout", 64, "did you mean minatar:breakout?"),
         ("train dqn --env minatar:breakout -o stiky=0", 64, "sticky"),
         ("train vpn --env minatar:breakout --preset paper", 64, "did you mean paper-literal?"),
-        ("train vpn --env minatar:breakout --device gpu", 64, "there is no device `gpu`; did you mean cpu?"),
+        ("train vpn --env minatar:breakout --device gpu", 64, "device must be one of cpu, engine"),
         (
             "train vpn --env minatar:breakout --set learning_rat=1",
             78,

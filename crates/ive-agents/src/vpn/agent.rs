@@ -234,17 +234,15 @@ impl Vpn {
         }
         let (discount, rate) = (self.config.discount as f32, self.config.learning_rate(self.steps));
         for i in 0..n {
-            let mut lessons: Vec<Lesson<'_>> = (0..=per_update)
-                .map(|j| Lesson {
-                    window: window(i, j, &s.drawn),
-                    bootstrap: Some(s.bootstraps[i * (per_update + 1) + j]),
-                })
-                .collect();
-            if !self.random.is_empty() {
-                let random = self.random.get(self.sampling.below(self.random.len()));
-                lessons.push(Lesson { window: random, bootstrap: None });
-            }
-            s.batch.fill(&lessons, self.config.prediction, discount, self.config.ends);
+            let lessons = (0..=per_update).map(|j| Lesson {
+                window: window(i, j, &s.drawn),
+                bootstrap: Some(s.bootstraps[i * (per_update + 1) + j]),
+            });
+            let random = (!self.random.is_empty()).then(|| {
+                let window = self.random.get(self.sampling.below(self.random.len()));
+                Lesson { window, bootstrap: None }
+            });
+            s.batch.fill(lessons.chain(random), self.config.prediction, discount, self.config.ends);
             let losses = match &self.engine {
                 Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
                 None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),

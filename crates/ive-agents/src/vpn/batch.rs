@@ -31,14 +31,22 @@ pub struct Batch {
     pub values: Vec<f32>,
     /// Whether the value is trained, likewise: one or zero.
     pub value_weights: Vec<f32>,
-    order: Vec<Start>,
+    /// The steps of all lessons, one after the other, and how many predictions begin there.
+    steps: Vec<Step>,
+    /// The boards before them.
+    all_boards: Vec<u64>,
     after: Vec<f32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Start {
-    window: usize,
-    at: usize,
+struct Step {
+    action: u8,
+    end: bool,
+    reward: f32,
+    /// R behind it.
+    after: f32,
+    value_weight: f32,
+    /// How deep predictions from here go.
     depth: usize,
 }
 
@@ -53,49 +61,74 @@ pub struct Lesson<'a> {
 
 impl Batch {
     /// Collects all predictions of up to `prediction` steps that begin in the windows.
-    pub fn fill(&mut self, lessons: &[Lesson<'_>], prediction: usize, discount: f32, ends: Ends) {
-        let Self { boards, reach, actions, rewards, values, value_weights, order, after } = self;
-        order.clear();
-        after.clear();
-        for (w, lesson) in lessons.iter().enumerate() {
-            let length = lesson.window.actions.len();
-            let from = after.len();
-            after.resize(from + length, 0.0);
-            returns(&lesson.window, lesson.bootstrap.unwrap_or(0.0), discount, &mut after[from..]);
-            for at in 0..length {
-                let mut depth = prediction.min(length - at);
-                if ends == Ends::Mask {
-                    let end = lesson.window.ends[at..at + depth].iter().position(|&e| e != 0);
-                    depth = end.map_or(depth, |e| e + 1);
-                }
-                order.push(Start { window: w, at, depth });
+    pub fn fill<'a>(
+        &mut self,
+        lessons: impl IntoIterator<Item = Lesson<'a>>,
+        prediction: usize,
+        discount: f32,
+        ends: Ends,
+    ) {
+        self.steps.clear();
+        self.all_boards.clear();
+        for lesson in lessons {
+            self.add(lesson, prediction, discount, ends);
+        }
+        self.arrange();
+    }
+
+    fn add(&mut self, lesson: Lesson<'_>, prediction: usize, discount: f32, ends: Ends) {
+        let window = lesson.window;
+        let length = window.actions.len();
+        self.after.resize(length, 0.0);
+        returns(&window, lesson.bootstrap.unwrap_or(0.0), discount, &mut self.after);
+        let words = window.boards.len() / (length + 1);
+        self.all_boards.extend_from_slice(&window.boards[..length * words]);
+        for at in 0..length {
+            let mut depth = prediction.min(length - at);
+            if ends == Ends::Mask {
+                let end = window.ends[at..at + depth].iter().position(|&e| e != 0);
+                depth = end.map_or(depth, |e| e + 1);
             }
+            self.steps.push(Step {
+                action: window.actions[at],
+                end: window.ends[at] != 0,
+                reward: window.rewards[at],
+                after: self.after[at],
+                value_weight: if lesson.bootstrap.is_some() { 1.0 } else { 0.0 },
+                depth,
+            });
         }
-        order.sort_by_key(|start| std::cmp::Reverse(start.depth));
-        boards.clear();
-        for start in order.iter() {
-            let window = &lessons[start.window].window;
-            let words = window.boards.len() / (window.actions.len() + 1);
-            boards.extend_from_slice(&window.boards[start.at * words..][..words]);
-        }
+    }
+
+    /// Puts the deepest starts first, and writes depth after depth.
+    fn arrange(&mut self) {
+        let Self { boards, reach, actions, rewards, values, value_weights, steps, all_boards, .. } = self;
         for list in [&mut *rewards, &mut *values, &mut *value_weights] {
             list.clear();
         }
+        boards.clear();
         reach.clear();
         actions.clear();
-        for l in 0..order.first().map_or(0, |start| start.depth) {
-            let here = order.iter().take_while(|start| start.depth > l);
+        let deepest = steps.iter().map(|step| step.depth).max().unwrap_or(0);
+        let words = all_boards.len() / steps.len().max(1);
+        for l in 0..deepest {
             reach.push(0);
-            for start in here {
-                let (lesson, t) = (&lessons[start.window], start.at + l);
-                let window = &lesson.window;
-                let over = window.ends[start.at..t].iter().any(|&e| e != 0);
-                let first: usize = lessons[..start.window].iter().map(|l| l.window.actions.len()).sum();
-                reach[l] += 1;
-                actions.push(window.actions[t]);
-                rewards.push(if over { 0.0 } else { window.rewards[t] });
-                values.push(if over { 0.0 } else { after[first + t] });
-                value_weights.push(if lesson.bootstrap.is_some() { 1.0 } else { 0.0 });
+            for depth in (l + 1..=deepest).rev() {
+                for at in 0..steps.len() {
+                    if steps[at].depth != depth {
+                        continue;
+                    }
+                    if l == 0 {
+                        boards.extend_from_slice(&all_boards[at * words..][..words]);
+                    }
+                    let over = steps[at..at + l].iter().any(|step| step.end);
+                    let step = steps[at + l];
+                    reach[l] += 1;
+                    actions.push(step.action);
+                    rewards.push(if over { 0.0 } else { step.reward });
+                    values.push(if over { 0.0 } else { step.after });
+                    value_weights.push(step.value_weight);
+                }
             }
         }
     }
@@ -125,7 +158,7 @@ mod tests {
 
     fn filled(ends: Ends) -> Batch {
         let mut batch = Batch::default();
-        batch.fill(&[Lesson { window: WINDOW, bootstrap: Some(8.0) }], 2, 0.5, ends);
+        batch.fill([Lesson { window: WINDOW, bootstrap: Some(8.0) }], 2, 0.5, ends);
         batch
     }
 

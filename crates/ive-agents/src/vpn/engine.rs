@@ -145,7 +145,7 @@ mod tests {
         let lessons: Vec<Lesson<'_>> =
             (0..windows).map(|i| Lesson { window: all.get(i), bootstrap: bootstrap(i) }).collect();
         let mut batch = Batch::default();
-        batch.fill(&lessons, 4, 0.9, ends);
+        batch.fill(lessons, 4, 0.9, ends);
         batch
     }
 

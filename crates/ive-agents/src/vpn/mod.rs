@@ -8,6 +8,7 @@
 
 mod agent;
 pub mod batch;
+mod children;
 mod config;
 pub mod engine;
 pub mod loss;

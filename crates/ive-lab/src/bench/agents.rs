@@ -144,13 +144,12 @@ fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
             windows.set_step(i / 11, i % 11, (i % 6) as u8, 0.1, false);
         }
     }
-    let lessons: Vec<Lesson<'_>> =
-        (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) }).collect();
+    let lessons = (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) });
     let (mut batch, mut work, mut gradient) =
         (Batch::default(), vpn::loss::Workspace::default(), vec![0.0; x.len()]);
     let mut adam = Adam::new(x.len(), 1e-8);
     best("vpn update", "40 starts, 160 steps, heads with 64 hidden units", 20 * args.peers.repeats, || {
-        batch.fill(&lessons, 5, 0.99, Ends::Absorb);
+        batch.fill(lessons.clone(), 5, 0.99, Ends::Absorb);
         vpn::loss::gradient(&net, &x, &batch, &mut work, &mut gradient);
         let clip = (40.0 / norm(&gradient)).min(1.0);
         adam.step(&mut x, &gradient, clip, 1e-4);

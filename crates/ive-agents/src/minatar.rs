@@ -94,3 +94,35 @@ pub(crate) fn archive_worlds(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{dqn, vpn};
+
+    #[test]
+    fn what_is_not_finite_is_named_for_every_loss_and_every_tensor() {
+        for layout in [vpn::network::Network::new(4, 6).layout, dqn::network::Network::new(10, 6).layout] {
+            let good = vec![0.5; layout.len()];
+            let losses = [("loss_reward", 1.0), ("loss_value", 2.0)];
+            let length = check_gradient(&layout, &losses, &good, 7).unwrap();
+            assert!((length / (0.5 * (layout.len() as f64).sqrt()) - 1.0).abs() < 1e-5);
+            let named = |losses: &[(&str, f64)], gradient: &[f32]| {
+                check_gradient(&layout, losses, gradient, 7).unwrap_err().to_string()
+            };
+            for (slot, bad) in
+                layout.slots().iter().zip([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].iter().cycle())
+            {
+                let mut gradient = good.clone();
+                gradient[slot.range.end - 1] = *bad;
+                let start = format!("gradient of {} is not finite at step 7", slot.name);
+                assert!(named(&losses, &gradient).starts_with(&start));
+            }
+            for i in 0..losses.len() {
+                let mut losses = losses;
+                losses[i].1 = f64::NAN;
+                assert!(named(&losses, &good).starts_with(losses[i].0));
+            }
+        }
+    }
+}

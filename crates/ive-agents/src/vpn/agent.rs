@@ -77,6 +77,7 @@ struct Scratch {
     plan_boards: Vec<u64>,
     choices: Vec<Choice>,
     members: Vec<f32>,
+    wide: Vec<f64>,
     actions: Vec<usize>,
     drawn: Vec<usize>,
     bootstraps: Vec<f32>,
@@ -187,7 +188,9 @@ impl Vpn {
                 s.actions[i] = choice.action;
                 self.episodes.predict(i, choice.value);
                 self.planner.members(root, &mut s.members);
-                self.meter.sigma += f64::from(spread(&s.members));
+                s.wide.clear();
+                s.wide.extend(s.members.iter().map(|&m| f64::from(m)));
+                self.meter.sigma += ive::std(&s.wide, 0);
                 self.meter.decisions += 1.0;
             }
             let now = self.worlds.step(&s.actions)?;
@@ -283,13 +286,6 @@ impl Vpn {
         }
         Metrics { step: self.steps, values }
     }
-}
-
-/// σ of the members, population standard deviation.
-fn spread(members: &[f32]) -> f32 {
-    let n = members.len() as f32;
-    let mean = members.iter().sum::<f32>() / n;
-    (members.iter().map(|m| (m - mean) * (m - mean)).sum::<f32>() / n).sqrt()
 }
 
 impl Agent for Vpn {

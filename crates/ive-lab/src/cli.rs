@@ -61,8 +61,8 @@ saves what is being computed and reports what is there; the same command goes on
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, 75 interrupted, 78 settings.")]
 pub struct ReproduceArgs {
-    /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all of these; minatar (Table 2), which takes hours and
-    /// runs only by name
+    /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all of these; by name only, since they take
+    /// hours: minatar (Table 2), and trials (which settings of its agents matter)
     #[arg(default_value = "all")]
     pub experiment: String,
     /// How large the run is
@@ -74,10 +74,10 @@ pub struct ReproduceArgs {
     /// Change a setting, for all experiments that have it or for one of them; may be repeated
     #[arg(long = "set", value_name = "[EXPERIMENT.]KEY=VALUE", value_parser = Change::parse)]
     pub changes: Vec<Change>,
-    /// Settings file (TOML) with tables [toy], [maps], [reaching], [minatar]; lies between the preset and --set
+    /// Settings file (TOML) with tables [toy], [maps], [reaching], [minatar], [trials]; lies between the preset and --set
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where results go [default: ive-out/PRESET, or ive-out/minatar-PRESET]
+    /// Where results go [default: ive-out/PRESET, or ive-out/NAME-PRESET for minatar and trials]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace results of other settings in that directory

@@ -112,3 +112,49 @@ fn an_interrupted_table_goes_on_and_ends_the_same() {
     let other = dir.ive(&format!("{line} --out a").replace("6000", "7000"));
     refused(&other, 64, &["other settings (minatar.steps 6000 → 7000)", "--overwrite"]);
 }
+
+/// Runs are independent and each has one thread, so that the number of workers changes nothing but the cost.
+#[test]
+fn one_and_two_threads_give_the_same_table() {
+    let dir = Scratch::new("table2-threads");
+    for threads in ["1", "2"] {
+        let line = format!(
+            "reproduce minatar --preset smoke --set games=seaquest --seeds 2 --threads {threads} --out {threads}"
+        );
+        assert!(dir.ive(&line).status.success());
+    }
+    let read = |out: &str, file: &str| std::fs::read(dir.0.join(out).join("minatar").join(file)).unwrap();
+    for file in ["runs.csv", "curves.csv", "table2.csv", "table2_paired.csv", "table2_normalised.csv"] {
+        assert_eq!(read("1", file), read("2", file), "{file}");
+    }
+    for agent in ["dqn", "vpn-v1", "vpn-v5", "mu-ive"] {
+        // The result holds a hash of the whole final state: weights, optimiser, replay, worlds and generators.
+        for file in ["result.json", "metrics.jsonl"] {
+            let file = format!("runs/seaquest/{agent}/seed-1/{file}");
+            assert_eq!(read("1", &file), read("2", &file), "{file}");
+        }
+    }
+}
+
+#[test]
+fn trials_compare_each_change_with_the_base() {
+    let dir = Scratch::new("trials");
+    let line = "reproduce trials --preset smoke --out out";
+    let output = dir.ive(line);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary = json(&dir.0.join("out/trials/summary.json"));
+    assert_eq!(summary["numbers"]["runs"], 6);
+    assert_eq!(summary["numbers"]["gain"]["base"][0]["effect"], 0.0, "the base is as good as itself");
+    let changed = dir.0.join("out/trials/runs/clip=1e9; learning_rate=1e-4/breakout/seed-0/config.toml");
+    let config = std::fs::read_to_string(changed).unwrap();
+    assert!(config.contains("learning_rate = 0.0001") && config.contains("clip = 1000000000"), "{config}");
+    assert!(dir.0.join("out/trials/trials_gain.png").metadata().unwrap().len() > 1000);
+    let more = dir.ive(&format!("{line} --set changes=[\"replay=2\",\"window=5\"]"));
+    assert!(text(&more.stderr).contains("4 of 6 runs are there already"), "{}", text(&more.stderr));
+    let trials = |rest: &str| dir.ive(&format!("reproduce trials --preset smoke --out other {rest}"));
+    refused(&trials("--set changes=replays=1"), 78, &["trials, `replays=1`", "replay"]);
+    refused(&trials("--set changes=[\"window=5\",\"window=5\"]"), 78, &["`window=5` is there twice"]);
+    refused(&trials("--set changes=replay"), 78, &["`replay`: expected key=value"]);
+    refused(&trials("--set games=pong"), 78, &["trials.games: there is no `pong`"]);
+    assert!(!dir.0.join("other").exists(), "a refused command writes nothing");
+}

@@ -1,11 +1,13 @@
 //! The experiments of the paper, one folder each: `sweep.rs` (settings), `run.rs` (one seed), `analysis.rs` (verdicts,
 //! figures). To add one, copy a folder, add its presets, and a line in [`Name`].
 
+pub mod fleet;
 pub mod maps;
 pub mod minatar;
 pub mod reaching;
 pub mod tabular;
 pub mod toy;
+pub mod trials;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,11 +45,13 @@ pub enum Name {
     Reaching,
     /// Table 2: deep agents on MinAtar.
     Minatar,
+    /// Not of the paper: which settings of the agents of Table 2 matter.
+    Trials,
 }
 
 impl Name {
     /// Every experiment, in the order of the paper.
-    pub const EVERY: [Self; 4] = [Self::Toy, Self::Maps, Self::Reaching, Self::Minatar];
+    pub const EVERY: [Self; 5] = [Self::Toy, Self::Maps, Self::Reaching, Self::Minatar, Self::Trials];
 
     /// What `all` means: those that take minutes. The others run only by name.
     pub const ALL: [Self; 3] = [Self::Toy, Self::Maps, Self::Reaching];
@@ -59,6 +63,7 @@ impl Name {
             Self::Maps => "maps",
             Self::Reaching => "reaching",
             Self::Minatar => "minatar",
+            Self::Trials => "trials",
         }
     }
 
@@ -101,6 +106,11 @@ impl Name {
                 Preset::Small => include_str!("../../presets/minatar.small.toml"),
                 Preset::Paper | Preset::PaperLr => include_str!("../../presets/minatar.paper.toml"),
             },
+            Self::Trials => match preset {
+                Preset::Smoke => include_str!("../../presets/trials.smoke.toml"),
+                Preset::Small => include_str!("../../presets/trials.small.toml"),
+                Preset::Paper | Preset::PaperLr => include_str!("../../presets/trials.paper.toml"),
+            },
         }
     }
 
@@ -122,6 +132,8 @@ pub enum Plan {
     Reaching(reaching::sweep::Settings),
     /// Table 2.
     Minatar(minatar::sweep::Settings),
+    /// Which settings matter.
+    Trials(trials::sweep::Settings),
 }
 
 /// What became of an experiment.
@@ -151,6 +163,7 @@ impl Plan {
             Name::Maps => Self::Maps(layers.build::<maps::sweep::Settings>()?.checked()?),
             Name::Reaching => Self::Reaching(layers.build::<reaching::sweep::Settings>()?.checked()?),
             Name::Minatar => Self::Minatar(layers.build::<minatar::sweep::Settings>()?.checked()?),
+            Name::Trials => Self::Trials(layers.build::<trials::sweep::Settings>()?.checked()?),
         })
     }
 
@@ -161,6 +174,7 @@ impl Plan {
             Self::Maps(_) => Name::Maps,
             Self::Reaching(_) => Name::Reaching,
             Self::Minatar(_) => Name::Minatar,
+            Self::Trials(_) => Name::Trials,
         }
     }
 
@@ -169,6 +183,7 @@ impl Plan {
     pub fn identity(&self) -> Value {
         match self {
             Self::Minatar(settings) => settings.identity(),
+            Self::Trials(settings) => settings.identity(),
             _ => serde_json::to_value(self).unwrap_or_default(),
         }
     }
@@ -178,6 +193,7 @@ impl Plan {
         let store = store.part(self.name().word());
         let findings = match self {
             Self::Minatar(settings) => return minatar::run::all(settings, &store, session),
+            Self::Trials(settings) => return trials::run::all(settings, &store, session),
             Self::Toy(settings) => {
                 let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
                     toy::run::seed(settings, s, go)

@@ -1,9 +1,11 @@
 //! Figures, as SVG and PNG. Only this file, its folder and `film` name the plotting library.
 
 mod dots;
+mod forest;
 mod maps;
 
 pub use dots::{DotPanel, Dots, Marker, dots};
+pub use forest::{Line, forest};
 pub use maps::{Map, maps};
 pub(super) use maps::{rect, text};
 

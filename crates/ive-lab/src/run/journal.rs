@@ -89,8 +89,11 @@ fn repeat(metrics: &[u8], mut events: Log) -> Log {
     events
 }
 
-/// The learning curve of a run: all lines of `metrics.jsonl`, as step and numbers.
-pub fn metrics(dir: &Path) -> Outcome<Vec<(u64, BTreeMap<String, f64>)>> {
+/// What a run logged: steps, and numbers by name.
+pub type History = Vec<(u64, BTreeMap<String, f64>)>;
+
+/// The learning curve of a run: all lines of `metrics.jsonl`.
+pub fn metrics(dir: &Path) -> Outcome<History> {
     let path = dir.join(METRICS);
     let text =
         fs::read_to_string(&path).map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?;

@@ -44,7 +44,7 @@ use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
 use config::Config;
 use disk::Disk;
-pub use journal::metrics;
+pub use journal::{History, metrics};
 use trainer::Trainer;
 
 /// What a finished run has to say.

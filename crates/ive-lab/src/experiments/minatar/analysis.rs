@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::published::{self, Method, table_2, title};
 use super::record::{Measure, Record, of};
 use super::score::{Comparison, Resampling, Scale, compare, iqm, paired, strata};
-use super::sweep::Settings;
+use super::sweep::{Cell, Settings};
 use super::{figures, random, tables};
 use crate::claim::{Claim, Verdict};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::report::{Findings, table::grouped};
 
 /// The stream of the bootstrap.
@@ -62,7 +62,7 @@ pub fn findings(settings: &Settings, mut records: Vec<Record>, scales: &[Scale])
         name: "minatar",
         title: "The mean of the members against single members on MinAtar (Table 2)".into(),
         scale: scale(settings, records)?,
-        text: text(),
+        text: text(settings)?,
         claims,
         figures: figures::all(settings, records)?,
         tables: vec![
@@ -118,21 +118,39 @@ fn scale(settings: &Settings, records: &[Record]) -> Outcome<String> {
     Ok(out)
 }
 
-fn text() -> Vec<String> {
-    [
+/// What is shown, and how to read it.
+fn text(settings: &Settings) -> Outcome<Vec<String>> {
+    let game = settings.games()?[0];
+    let setting = |method, key: &str| {
+        let plan = settings.plan(Cell { game, method, seed: 0 })?;
+        Ok::<_, Failure>(plan.settings.get(key).map_or_else(|| "–".to_owned(), ToString::to_string))
+    };
+    let vpn = |key| setting(Method::MeanOfMembers, key);
+    let mut text = vec![
         "Three agents learn the same model and value with the same losses. They differ in which estimate they act on and bootstrap from: the \
          one-step member v̂¹, the five-step member v̂⁵, or the mean of the members k = 1..5, which is μ-IVE(5). H6 says that the mean beats any \
-         single member; DQN is the agent without a model.",
+         single member; DQN is the agent without a model."
+            .to_owned(),
         "The unit is a pair of runs with the same game and seed. The games are held fixed, so spread is measured between seeds of the same \
          game only and the interval is Student's t with the degrees of freedom that these seeds leave. It speaks about these \
-         games, not about others. At least ten pairs, and two in every game, are needed for a decision.",
-        "Training returns contain exploration, and DQN explores twice as much at the end (ε = 0.1) as the others (0.05): against \
-         DQN the greedy episodes are the fair measure.",
-        "Departures from the paper: past windows are replayed where the original VPN learns from fresh ones only; plans are pruned more; what \
-         the paper leaves open follows the original VPN, MinAtar's own DQN, or our measurements (docs/deviations.md).",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+         games, not about others. At least ten pairs, and two in every game, are needed for a decision."
+            .to_owned(),
+        format!(
+            "Training returns contain exploration, which ends at ε = {} for DQN and {} for the others: against DQN the greedy episodes \
+             are the fair measure.",
+            setting(Method::Dqn, "exploration_final")?,
+            vpn("exploration_final")?
+        ),
+    ];
+    text.push(format!(
+        "Where the paper is silent, settings follow the original VPN, MinAtar's own DQN, or our trials (docs/deviations.md). For the \
+         three VPN agents here: {} past windows replayed with each fresh one (the original has none), trees that keep {} actions from \
+         depth to depth (the original {}).",
+        vpn("replay")?,
+        vpn("branching")?,
+        "[4, 4, 4, 1, 1]"
+    ));
+    Ok(text)
 }
 
 /// `Asterix +0.12, …`: the mean normalised difference within each game that has a pair.

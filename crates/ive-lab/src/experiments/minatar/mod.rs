@@ -8,9 +8,9 @@ mod figures;
 #[cfg(test)]
 mod made_up;
 pub mod published;
-mod random;
-mod record;
+pub mod random;
+pub mod record;
 pub mod run;
-mod score;
+pub mod score;
 pub mod sweep;
-mod tables;
+pub mod tables;

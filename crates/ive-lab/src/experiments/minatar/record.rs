@@ -1,15 +1,11 @@
 //! What is kept of a finished run, and curves averaged over seeds.
 
-use std::collections::BTreeMap;
-
 use ive::{mean, mean_and_error};
 use ive_envs::minatar::Game;
 
 use super::published::Method;
-use crate::run::sessions;
-
-/// What a run logged: steps, and numbers by name.
-pub type Log = Vec<(u64, BTreeMap<String, f64>)>;
+use crate::experiments::fleet::Done;
+use crate::run::History;
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -24,16 +20,9 @@ pub struct Record {
     /// Returns of greedy episodes after training.
     pub greedy: Vec<f64>,
     /// What was logged on the way.
-    pub log: Log,
+    pub log: History,
     /// Environment steps per second of CPU time, evaluation included; depends on the machine.
     pub speed: Option<f64>,
-}
-
-/// Steps per CPU second over all processes that worked on a run.
-pub fn speed(sessions: &[sessions::Record]) -> Option<f64> {
-    let steps: u64 = sessions.iter().map(|s| s.to_step.saturating_sub(s.from_step)).sum();
-    let seconds: f64 = sessions.iter().map(|s| s.cpu_seconds).sum();
-    (seconds > 0.0).then(|| steps as f64 / seconds)
 }
 
 /// Which number of a run is its score.
@@ -56,6 +45,13 @@ impl Measure {
 }
 
 impl Record {
+    /// A run of the fleet.
+    pub fn of(game: Game, method: Method, seed: u64, done: Done) -> Self {
+        let Done { finished, log, speed } = done;
+        let (training, greedy) = (finished.return_100, finished.greedy);
+        Self { game, method, seed, steps: finished.steps, training, greedy, log, speed }
+    }
+
     /// The score of a run.
     pub fn score(&self, measure: Measure) -> Option<f64> {
         match measure {
@@ -107,6 +103,8 @@ pub fn curve<'a>(runs: impl Iterator<Item = &'a Record> + Clone, name: &str, poi
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn run(seed: u64, values: &[(u64, f64)]) -> Record {

@@ -10,7 +10,7 @@ use super::sweep::Settings;
 use crate::report::table::{Table, grouped};
 
 /// A mean and its standard error with two digits; nothing for no run.
-fn pair((mean, error): (f64, f64)) -> String {
+pub fn pair((mean, error): (f64, f64)) -> String {
     match (mean.is_finite(), error.is_finite()) {
         (false, _) => "–".into(),
         (true, false) => format!("{mean:.2}"),

@@ -438,18 +438,18 @@ fn the_true_packages_are_whole() {
         let Some(found) = native::for_tests(package).unwrap() else { continue };
         assert_eq!(count_pictures(&found.folder), pictures);
         assert!(!found.exact || fs::metadata(&found.library).unwrap().len() == bytes);
-        if std::env::var_os(package.info().variable).is_none() {
+        if package.info().other_folder().is_none() {
             assert_eq!(Store::of_user().unwrap().check(package.info()).unwrap(), Some(found));
         }
     }
 }
 
 fn count_pictures(folder: &Path) -> usize {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries
-        .map(|path| match path.is_dir() {
-            true => count_pictures(&path),
-            false => path.extension().is_some_and(|end| end == "png").into(),
-        })
-        .sum()
+    let count = |path: PathBuf| {
+        if path.is_dir() {
+            return count_pictures(&path);
+        }
+        path.extension().is_some_and(|end| end == "png").into()
+    };
+    fs::read_dir(folder).unwrap().map(|entry| count(entry.unwrap().path())).sum()
 }

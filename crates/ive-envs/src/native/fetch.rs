@@ -120,20 +120,20 @@ fn wait(
 ) -> Result<ExitStatus, Stopped> {
     let (mut arrived, mut since) = (0, Instant::now());
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) => {}
-            Err(_) => return Err(Stopped::Stalled),
-        }
+        let ended = child.try_wait().map_err(|_| Stopped::Stalled)?;
+        // Ctrl-C ends pip too: then its failure is no news, and whoever watches knows why.
         let now = largest_file(folder);
+        let of = info.wheel.bytes;
+        if watch(Progress::Fetching { bytes: now.min(of), of }) == ControlFlow::Break(()) {
+            return Err(Stopped::Asked);
+        }
+        if let Some(status) = ended {
+            return Ok(status);
+        }
         if now != arrived {
             (arrived, since) = (now, Instant::now());
         } else if since.elapsed() >= patience {
             return Err(Stopped::Stalled);
-        }
-        let of = info.wheel.bytes;
-        if watch(Progress::Fetching { bytes: arrived.min(of), of }) == ControlFlow::Break(()) {
-            return Err(Stopped::Asked);
         }
         sleep(LOOK.min(patience));
     }

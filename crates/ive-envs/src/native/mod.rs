@@ -137,10 +137,10 @@ pub fn provide_with(package: Package, watch: &mut Watch<'_>) -> Result<Installed
 pub fn installed(package: Package) -> Result<Option<Installed>, NativeError> {
     static WARNED: [Once; Package::ALL.len()] = [const { Once::new() }; Package::ALL.len()];
     let info = package.info();
-    let Some(folder) = std::env::var_os(info.variable).filter(|folder| !folder.is_empty()) else {
+    let Some(folder) = info.other_folder() else {
         return Store::of_user()?.installed(info);
     };
-    let found = other_copy(info, folder.as_ref())?;
+    let found = other_copy(info, &folder)?;
     if !found.exact {
         WARNED[package as usize].call_once(|| {
             let (library, name, version) = (found.library.display(), info.name, info.version);

@@ -2,6 +2,8 @@
 //!
 //! All numbers were taken with `sha256sum`, `unzip` and `stat` from the wheels on the package index, not by this program.
 
+use std::path::PathBuf;
+
 /// A native library that a world needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Package {
@@ -99,6 +101,11 @@ impl PackageInfo {
         arguments.extend(["--implementation", "cp", "--platform", platform].map(str::to_owned));
         arguments.push(format!("{}=={}", self.name, self.version));
         arguments
+    }
+
+    /// The folder with another copy, if the user names one.
+    pub fn other_folder(&self) -> Option<PathBuf> {
+        std::env::var_os(self.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from)
     }
 }
 

@@ -4,10 +4,12 @@
 //! - [`registry`]: worlds by name and `key=value` options.
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
+//! - [`native`]: libraries that some worlds need, found or fetched.
 
 mod environment;
 pub mod grid;
 pub mod minatar;
+pub mod native;
 mod nearest;
 pub mod registry;
 mod state;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
-use crate::commands::{env, eval, play, runs, train};
+use crate::commands::{env, eval, play, runs, setup, train};
 use crate::experiments::Preset;
 use crate::settings::Change;
 
@@ -33,6 +33,8 @@ pub enum Command {
     Env(env::EnvArgs),
     /// Play a world in the terminal, or let a policy play and keep pictures
     Play(play::PlayArgs),
+    /// Fetch, check and repair the native libraries that some worlds need
+    Setup(setup::SetupArgs),
     /// Measure our speed, and that of the peers in the same run
     Bench(bench::BenchArgs),
     /// Print a completion script for a shell

@@ -1,5 +1,7 @@
 //! Exit codes, decided in one place (the numbers follow `sysexits`).
 
+use ive_envs::native::{NativeError, Problem};
+
 /// Why a command ended without success: one line for the user and the code for the shell.
 #[derive(Debug)]
 pub struct Failure {
@@ -37,4 +39,16 @@ kinds! {
     interrupted = 75;
     /// A setting is unknown, malformed or out of range.
     config = 78;
+}
+
+impl From<NativeError> for Failure {
+    fn from(error: NativeError) -> Self {
+        let message = error.to_string();
+        match error.problem {
+            Problem::Hash { .. } | Problem::Wheel { .. } | Problem::Damaged { .. } => Self::data(message),
+            Problem::NoHome | Problem::Platform { .. } | Problem::NotACopy { .. } => Self::config(message),
+            Problem::Interrupted => Self::interrupted(message),
+            _ => Self::io(message),
+        }
+    }
 }

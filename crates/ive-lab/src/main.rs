@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use cli::{Cli, Command};
-use commands::{env, eval as evaluate, play, reproduce, runs, train};
+use commands::{env, eval as evaluate, play, reproduce, runs, setup, train};
 use exit::Failure;
 
 fn main() -> ExitCode {
@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => evaluate::run(args),
         Command::Env(args) => env::run(args),
         Command::Play(args) => play::run(args),
+        Command::Setup(args) => setup::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "ive", &mut std::io::stdout());

@@ -74,6 +74,16 @@ impl Session {
         ProgressBar::new(steps).with_style(style).with_prefix(name.to_owned()).with_message("–")
     }
 
+    /// A progress bar for bytes that arrive, whose message says what is done with them.
+    pub fn bytes_bar(&self, name: &str, bytes: u64) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let template = "{prefix:>9} {bar:32} {decimal_bytes}/{decimal_total_bytes}  {msg}";
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(bytes).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
+    }
+
     /// Whether progress is told in lines now and then, because there is no terminal for a bar.
     pub fn tells_lines(&self) -> bool {
         !self.quiet && !std::io::stderr().is_terminal()

@@ -5,4 +5,5 @@ pub mod eval;
 pub mod play;
 pub mod reproduce;
 pub mod runs;
+pub mod setup;
 pub mod train;

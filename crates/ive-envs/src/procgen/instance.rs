@@ -150,10 +150,10 @@ impl Procgen {
             archive_one(&mut archive, &mut elapsed[i], &mut kinds[i], &mut states[i])?;
         }
         archive.finish()?;
-        // A state of this library begins with the version of its format, the game and the options, and the library
-        // would end the process if the first two were others.
+        // A state of this library begins with the version of its format, the game and sixteen numbers that follow from the
+        // options. The library would end the process if the first two were others.
         let mine = self.handle.get_state(0);
-        let head = 4 + 4 + self.game.name().len() + 17 * 4;
+        let head = 4 + 4 + self.game.name().len() + 16 * 4;
         let familiar = |state: &Vec<u8>| {
             state.len() > head && state.len() <= MAX_STATE && state.get(..head) == mine.get(..head)
         };

@@ -9,13 +9,18 @@ use crate::state::{Archive, StateError};
 /// What the library calls giving up an episode and starting another.
 const GIVE_UP: i32 = -1;
 
+/// The library's seeds have 31 bits. Those that fit are themselves, as in the Python package; others are folded.
+fn fold(seed: u64) -> i32 {
+    ((seed ^ (seed >> 31) ^ (seed >> 62)) & 0x7fff_ffff) as i32
+}
+
 /// Environments of one game that take their steps together.
 ///
 /// The library starts the next episode within the step that ends one: reward and kind then belong to the end, the
 /// observation is the new beginning, and the picture of the end is never painted.
 ///
 /// Environment i of a seed is the same game whatever the numbers of environments and threads are, and the same as
-/// environment i of the Python package with `rand_seed` = seed.
+/// environment i of the Python package with `rand_seed` = seed, for seeds below 2³¹; larger ones are folded to 31 bits.
 #[derive(Debug)]
 pub struct Procgen {
     /// Name and options, written into saved states.
@@ -59,14 +64,14 @@ impl Procgen {
         threads: usize,
         seed: u64,
     ) -> Result<Self, OptionError> {
-        options.check(game, seed)?;
+        options.check(game)?;
         if !(1..=65536).contains(&envs) {
             return Err(OptionError::value("envs", &envs.to_string(), "1 to 65536"));
         }
         if !(1..=1024).contains(&threads) {
             return Err(OptionError::value("threads", &threads.to_string(), "1 to 1024"));
         }
-        let handle = Handle::new(game, options, seed as i32, envs, threads)?;
+        let handle = Handle::new(game, options, fold(seed), envs, threads)?;
         let identity = format!("procgen:{} envs={envs} {options}", game.name());
         let kinds = vec![StepKind::First; envs];
         Ok(Self { identity, game, handle, elapsed: vec![0; envs], kinds })
@@ -178,4 +183,14 @@ fn archive_one(
     *elapsed = steps as u32;
     archive.kind(kind)?;
     archive.bytes(state)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn seeds_that_fit_are_themselves() {
+        assert_eq!([0, 7, i32::MAX as u64].map(super::fold), [0, 7, i32::MAX]);
+        // By hand: 2^31 is one in the second group of 31 bits, 2^62 in the third.
+        assert_eq!([1 << 31, 1 << 62, (1 << 62) + 4].map(super::fold), [1, 1, 5]);
+    }
 }

@@ -4,7 +4,7 @@ use super::Game;
 use crate::registry::{OptionError, OptionInfo, choice};
 use std::fmt;
 
-/// Levels are numbered from 0 to one less than this; so are seeds.
+/// Levels are numbered from 0 to one less than this.
 pub(super) const NUM_LEVELS: u32 = i32::MAX as u32;
 
 /// Which kind of levels.
@@ -39,6 +39,7 @@ impl Mode {
 
 /// What can be chosen about a game. The defaults are those of the Python package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent switches, as in the Python package")]
 pub struct Options {
     /// How many levels there are; 0 for all that can be.
     pub levels: u32,
@@ -143,9 +144,8 @@ impl Options {
         Ok(())
     }
 
-    /// Whether the options make sense for this game and seed. Everything that the library would end the process for is
-    /// refused here.
-    pub(super) fn check(&self, game: Game, seed: u64) -> Result<(), OptionError> {
+    /// Whether the options make sense for this game. Everything that the library would end the process for is refused here.
+    pub(super) fn check(&self, game: Game) -> Result<(), OptionError> {
         let Self { levels, start_level, mode, .. } = *self;
         let refuse =
             |key, value: u32, allowed: String| Err(OptionError::value(key, &value.to_string(), allowed));
@@ -165,9 +165,6 @@ impl Options {
             let allowed =
                 format!("at most {} with start_level={start_level}", NUM_LEVELS.saturating_sub(start_level));
             return refuse("levels", levels, allowed);
-        }
-        if seed > u64::from(NUM_LEVELS) {
-            return Err(OptionError::value("seed", &seed.to_string(), "at most 2147483647"));
         }
         Ok(())
     }

@@ -192,6 +192,9 @@ pub trait Environment {
     }
 }
 
+/// A world with numbered actions and observations of bytes, whichever it is.
+pub type ByteWorld = Box<dyn Environment<Action = usize, Element = u8> + Send>;
+
 impl<E: Environment + ?Sized> Environment for Box<E> {
     type Action = E::Action;
     type Element = E::Element;

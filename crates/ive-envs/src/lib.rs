@@ -4,19 +4,21 @@
 //! - [`registry`]: worlds by name and `key=value` options.
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
-//! - [`native`]: libraries that some worlds need, found or fetched.
+//! - [`procgen`]: sixteen games with generated levels, by the original library.
+//! - [`native`]: the libraries that some worlds need, found or fetched.
 
 mod environment;
 pub mod grid;
 pub mod minatar;
 pub mod native;
 mod nearest;
+pub mod procgen;
 pub mod registry;
 mod state;
 mod vector;
 mod wrappers;
 
-pub use environment::{Environment, Spec, StepError, StepKind, TimeStep};
+pub use environment::{ByteWorld, Environment, Spec, StepError, StepKind, TimeStep};
 pub use nearest::nearest;
 pub use registry::OptionError;
 pub use state::{StateError, fnv1a};

@@ -1,7 +1,7 @@
 //! Worlds by name: `minatar:breakout`, with options as `key=value`.
 
-use crate::minatar::{self, ByteWorld, Game};
-use crate::nearest;
+use crate::environment::ByteWorld;
+use crate::{minatar, nearest, procgen};
 use std::fmt;
 
 /// An option of a world, for people.
@@ -26,11 +26,13 @@ pub struct Entry {
     pub summary: &'static str,
     /// The shape of its observations.
     pub shape: Vec<usize>,
+    /// What an entry of an observation can be, and the order of the entries.
+    pub entries: &'static str,
     /// What the entries of the last axis mean.
     pub channels: &'static [&'static str],
     /// The names of its actions, in the order of their numbers.
     pub actions: Vec<&'static str>,
-    /// The actions left when only those that do something are numbered.
+    /// The actions left when only those that do something are numbered; none where there is no such choice.
     pub minimal_actions: Vec<&'static str>,
     /// Its options.
     pub options: &'static [OptionInfo],
@@ -38,6 +40,39 @@ pub struct Entry {
     pub origin: &'static str,
     /// Under which licence the code stands.
     pub licence: &'static str,
+}
+
+impl Entry {
+    fn of_minatar(game: minatar::Game) -> Self {
+        Self {
+            name: format!("minatar:{}", game.name()),
+            summary: game.summary(),
+            shape: vec![10, 10, game.channels().len()],
+            entries: "bytes 0 or 1: row, column, channel",
+            channels: game.channels(),
+            actions: minatar::Action::ALL.iter().map(|action| action.name()).collect(),
+            minimal_actions: game.minimal_actions().iter().map(|action| action.name()).collect(),
+            options: &minatar::OPTIONS,
+            origin: "MinAtar (Young and Tian 2019), version 1.0.15; rewritten from a description of its rules",
+            licence: "MIT OR Apache-2.0 (ours; none of the original's code is used)",
+        }
+    }
+
+    fn of_procgen(game: procgen::Game) -> Self {
+        Self {
+            name: format!("procgen:{}", game.name()),
+            summary: game.summary(),
+            shape: vec![64, 64, 3],
+            entries: "bytes 0 to 255: row, column, colour",
+            channels: &["red", "green", "blue"],
+            actions: procgen::ACTIONS.to_vec(),
+            minimal_actions: Vec::new(),
+            options: &procgen::OPTIONS,
+            origin: "Procgen (Cobbe et al. 2020), version 0.10.7; the original library, loaded at run time",
+            licence: "MIT (library, by OpenAI); pictures CC0 by Kenney, some CC-BY 3.0, CC-BY 4.0 and OGA-BY 3.0 by \
+                ansimuz, Alucard, davis123, SugarMoonWitch, CraftPix and GameArtGuppy",
+        }
+    }
 }
 
 /// A name, an option or a value that does not exist.
@@ -67,11 +102,34 @@ pub enum OptionError {
         /// What it can be.
         allowed: String,
     },
+    /// The native library of the world cannot be had.
+    Native {
+        /// Why, and what to do about it.
+        reason: String,
+    },
+}
+
+/// One of two words, or an error that names both.
+pub(crate) fn choice(
+    key: &str,
+    value: &str,
+    yes: &'static str,
+    no: &'static str,
+) -> Result<bool, OptionError> {
+    match value {
+        _ if value == yes => Ok(true),
+        _ if value == no => Ok(false),
+        _ => Err(OptionError::value(key, value, format!("{no} or {yes}"))),
+    }
 }
 
 impl OptionError {
     pub(crate) fn value(key: &str, value: &str, allowed: impl Into<String>) -> Self {
         Self::Value { key: key.into(), value: value.into(), allowed: allowed.into() }
+    }
+
+    pub(crate) fn native(reason: impl fmt::Display) -> Self {
+        Self::Native { reason: reason.to_string() }
     }
 
     pub(crate) fn unknown(key: &str, known: &[OptionInfo]) -> Self {
@@ -96,6 +154,7 @@ impl fmt::Display for OptionError {
             Self::Value { key, value, allowed } => {
                 write!(f, "{key} cannot be `{value}`: it must be {allowed}")
             }
+            Self::Native { reason } => write!(f, "{reason}"),
         }
     }
 }
@@ -104,18 +163,8 @@ impl std::error::Error for OptionError {}
 
 /// All worlds, sorted by name.
 pub fn entries() -> Vec<Entry> {
-    let describe = |game: Game| Entry {
-        name: format!("minatar:{}", game.name()),
-        summary: game.summary(),
-        shape: vec![10, 10, game.channels().len()],
-        channels: game.channels(),
-        actions: minatar::Action::ALL.iter().map(|action| action.name()).collect(),
-        minimal_actions: game.minimal_actions().iter().map(|action| action.name()).collect(),
-        options: &minatar::OPTIONS,
-        origin: "MinAtar (Young and Tian 2019), version 1.0.15; rewritten from a description of its rules",
-        licence: "MIT OR Apache-2.0 (ours; none of the original's code is used)",
-    };
-    Game::ALL.into_iter().map(describe).collect()
+    let minatar = minatar::Game::ALL.map(Entry::of_minatar);
+    minatar.into_iter().chain(procgen::Game::ALL.map(Entry::of_procgen)).collect()
 }
 
 /// The world of a name, described.
@@ -148,14 +197,18 @@ pub fn find(name: &str) -> Result<Entry, OptionError> {
 /// ```
 ///
 /// # Errors
-/// If the world or an option does not exist, or an option cannot have its value.
+/// If the world or an option does not exist, an option cannot have its value, or a native library cannot be had.
 pub fn make(name: &str, options: &[(&str, &str)], seed: u64) -> Result<ByteWorld, OptionError> {
     let entry = find(name)?;
-    let game = entry.name.strip_prefix("minatar:").and_then(Game::from_name);
+    let (family, game) = entry.name.split_once(':').unwrap_or_default();
+    if let Some(game) = procgen::Game::from_name(game).filter(|_| family == "procgen") {
+        let mut chosen = procgen::Options::default();
+        options.iter().try_for_each(|(key, value)| chosen.set(key, value))?;
+        return procgen::make(game, &chosen, seed);
+    }
+    let game = minatar::Game::from_name(game).filter(|_| family == "minatar");
     let game = game.ok_or_else(|| OptionError::UnknownName { name: name.into(), near: Vec::new() })?;
     let mut chosen = minatar::Options::default();
-    for (key, value) in options {
-        chosen.set(key, value)?;
-    }
+    options.iter().try_for_each(|(key, value)| chosen.set(key, value))?;
     minatar::make(game, &chosen, seed)
 }

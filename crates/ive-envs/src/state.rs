@@ -5,6 +5,7 @@
 //! and restoring cannot drift apart; every number carries the range in which it has a meaning, so that no bytes
 //! whatever can put a world into a state it cannot reach.
 
+use crate::environment::StepKind;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -153,6 +154,16 @@ impl<'a> Archive<'a> {
         Ok(())
     }
 
+    /// Where in an episode a step lies.
+    pub(crate) fn kind(&mut self, value: &mut StepKind) -> Result<(), StateError> {
+        const KINDS: [StepKind; 4] =
+            [StepKind::First, StepKind::Mid, StepKind::Terminated, StepKind::Truncated];
+        let mut number = *value as u8;
+        self.int(&mut number, 0..=3)?;
+        *value = KINDS[usize::from(number)];
+        Ok(())
+    }
+
     /// Any 64 bits.
     pub(crate) fn word(&mut self, value: &mut u64) -> Result<(), StateError> {
         let mut raw = value.to_le_bytes();
@@ -171,6 +182,22 @@ impl<'a> Archive<'a> {
         } else {
             Err(StateError::Corrupt { what: "a cell lies outside the board" })
         }
+    }
+
+    /// Bytes of whatever form, with their number.
+    pub(crate) fn bytes(&mut self, value: &mut Vec<u8>) -> Result<(), StateError> {
+        let mut length = value.len() as u64;
+        self.word(&mut length)?;
+        match self {
+            Self::Saving(bytes) => bytes.extend_from_slice(value),
+            Self::Loading(bytes) => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                let split = bytes.split_at_checked(length);
+                let (head, rest) = split.ok_or(StateError::Corrupt { what: "it is too short" })?;
+                (*value, *bytes) = (head.to_vec(), rest);
+            }
+        }
+        Ok(())
     }
 
     /// All that is left, of whatever form.

@@ -206,3 +206,37 @@ fn worlds_are_listed_described_and_traced() {
     let bad = dir.ive("env trace minatar:breakout --seed 3 --rng numpy --actions actions --steps 3 --json");
     assert!(!bad.status.success() && text(&bad.stderr).contains("actions:3:"), "{}", text(&bad.stderr));
 }
+
+/// Without the library there is nothing to trace; `ive-envs` says so in its tests.
+#[test]
+fn worlds_of_procgen_are_listed_described_traced_and_drawn() {
+    let dir = Scratch::new("procgen");
+    let list = text(&dir.ive("env list").stdout);
+    assert_eq!(list.lines().filter(|line| line.starts_with("procgen:")).count(), 16, "{list}");
+    let shown = text(&dir.ive("env show procgen:coinrun").stdout);
+    assert!(shown.contains("64 × 64 × 3 bytes 0 to 255") && shown.contains("7 right"), "{shown}");
+    refused(&dir.ive("env show procgen:coinrnu"), 64, &["procgen:coinrun"]);
+    refused(&dir.ive("env trace procgen:coinrun -o mode=memory"), 64, &["easy, hard, exploration"]);
+    refused(&dir.ive("env trace minatar:breakout --envs 2"), 64, &["--envs"]);
+    if ive_envs::native::provide(ive_envs::native::Package::Procgen).is_err() {
+        return;
+    }
+    let line = "env trace procgen:coinrun -o mode=easy -o levels=10 --envs 3 --steps 4 --json";
+    let trace = text(&dir.ive(line).stdout);
+    let lines: Vec<serde_json::Value> = trace.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(lines.len(), 12);
+    let last = &lines[11];
+    assert_eq!(
+        (last["step"].as_u64(), last["env"].as_u64(), last["first"].as_bool()),
+        (Some(4), Some(2), Some(false))
+    );
+    assert!(last["level_seed"].as_u64().unwrap() < 10 && last["hash"].as_str().unwrap().len() == 16);
+    assert_eq!(text(&dir.ive(&format!("{line} --threads 2")).stdout), trace);
+    let play =
+        dir.ive("play procgen:maze --policy random --steps 2 --frames pictures --gif maze.gif --scale 2");
+    assert!(play.status.success(), "{}", text(&play.stderr));
+    let picture = std::fs::read(dir.0.join("pictures/000002.png")).unwrap();
+    assert_eq!(picture[16..24], [0, 0, 0, 128, 0, 0, 0, 128]); // width and height of a PNG
+    assert!(std::fs::read(dir.0.join("maze.gif")).unwrap().starts_with(b"GIF89a\x80\0\x80\0"));
+    refused(&dir.ive("train dqn --env procgen:coinrun --steps 10"), 78, &["procgen:coinrun is not"]);
+}

@@ -27,17 +27,14 @@ mod seaquest;
 mod space_invaders;
 mod world;
 
+pub use crate::environment::ByteWorld;
 pub use board::Action;
 pub use options::{Generator, OPTIONS, Options};
 
-use crate::environment::Environment;
 use crate::registry::OptionError;
 use board::Rules;
 use mt19937::Mt19937;
 use world::{Rulebook, World};
-
-/// A world with numbered actions and observations of bytes, whichever it is.
-pub type ByteWorld = Box<dyn Environment<Action = usize, Element = u8> + Send>;
 
 /// The five games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The options of the games, and how they are written: `sticky=0.25`, `ramping=off`, …
 
 use super::Game;
-use crate::registry::{OptionError, OptionInfo};
+use crate::registry::{OptionError, OptionInfo, choice};
 use std::fmt;
 
 /// Where the games draw from.
@@ -74,15 +74,6 @@ pub const OPTIONS: [OptionInfo; 5] = [
         meaning: "Seaquest as before October 2022: a full gauge one step before suffocation",
     },
 ];
-
-/// One of two words, or an error that names both.
-fn choice(key: &str, value: &str, yes: &'static str, no: &'static str) -> Result<bool, OptionError> {
-    match value {
-        _ if value == yes => Ok(true),
-        _ if value == no => Ok(false),
-        _ => Err(OptionError::value(key, value, format!("{no} or {yes}"))),
-    }
-}
 
 impl Options {
     /// Sets an option by its name.

@@ -4,11 +4,14 @@
 //! work on the machine disturbs little, and the best of several repetitions counts. Actions are random and are drawn
 //! beforehand on both sides.
 
+mod procgen;
+
 use crate::exit::{Failure, Outcome};
 use clap::Args;
 use cpu_time::ProcessTime;
 use ive::Rng;
 use ive_envs::minatar::{Game, Generator, Options, make};
+use ive_envs::native::{self, Package};
 use ive_envs::{OptionError, StepError, VectorEnvironment};
 use std::process::Command;
 
@@ -18,14 +21,15 @@ use std::process::Command;
 Examples:
   ive bench envs
   ive bench envs breakout seaquest --batch 64 --python .venv/bin/python
+  ive bench envs procgen:coinrun procgen:jumper --python .venv/bin/python
   ive bench envs --json > speed.jsonl")]
 pub struct EnvsArgs {
-    /// The games [default: all].
+    /// The games [default: all of MinAtar and, if it is installed, the paper's five of Procgen].
     #[arg(value_parser = game)]
-    games: Vec<Game>,
-    /// How many worlds step together.
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
-    batch: u32,
+    games: Vec<Measurable>,
+    /// How many worlds step together [default: 1024, Procgen 64].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    batch: Option<u32>,
     /// How often each measurement is repeated; the best counts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
@@ -37,25 +41,56 @@ pub struct EnvsArgs {
     json: bool,
 }
 
-fn game(name: &str) -> Result<Game, String> {
-    Game::from_name(name.trim_start_matches("minatar:")).ok_or_else(|| {
-        let known: Vec<&str> = Game::ALL.map(Game::name).to_vec();
-        format!("no such game; there is {}", known.join(", "))
+/// A game that can be measured.
+#[derive(Clone, Copy, Debug)]
+enum Measurable {
+    MinAtar(Game),
+    Procgen(ive_envs::procgen::Game),
+}
+
+fn game(name: &str) -> Result<Measurable, String> {
+    let found = match name.strip_prefix("procgen:") {
+        Some(game) => ive_envs::procgen::Game::from_name(game).map(Measurable::Procgen),
+        None => Game::from_name(name.trim_start_matches("minatar:")).map(Measurable::MinAtar),
+    };
+    found.ok_or_else(|| {
+        let known = Game::ALL.map(Game::name).join(", ");
+        format!("no such game; there is {known}, and the worlds of Procgen by their whole names")
     })
 }
 
 /// CPU seconds that one repetition takes at least.
 const SECONDS: f64 = 0.25;
 
-/// Runs the benchmark and prints a table.
+/// Runs the benchmark and prints a table for each family.
 ///
 /// # Errors
-/// If a world cannot be made or refuses a step, both of which would be bugs.
+/// If the library of Procgen cannot be had, or a world refuses a step, which would be a bug.
 pub fn run(args: &EnvsArgs) -> Outcome {
-    let games = if args.games.is_empty() { Game::ALL.to_vec() } else { args.games.clone() };
+    let (mut minatar, mut procgen) = (Vec::new(), Vec::new());
+    for &game in &args.games {
+        match game {
+            Measurable::MinAtar(game) => minatar.push(game),
+            Measurable::Procgen(game) => procgen.push(game),
+        }
+    }
+    if args.games.is_empty() {
+        minatar = Game::ALL.to_vec();
+        if matches!(native::installed(Package::Procgen), Ok(Some(_))) {
+            procgen = procgen::USUAL.to_vec();
+        }
+    }
+    if !minatar.is_empty() {
+        run_minatar(&minatar, args)?;
+    }
+    if procgen.is_empty() { Ok(()) } else { procgen::run(&procgen, args) }
+}
+
+fn run_minatar(games: &[Game], args: &EnvsArgs) -> Outcome {
+    let batch = args.batch.unwrap_or(1024);
     let version = original_version(&args.python);
     if !args.json {
-        let (batch, python) = (args.batch, version.as_deref().unwrap_or("not installed"));
+        let python = version.as_deref().unwrap_or("not installed");
         println!(
             "steps per CPU-second, one core, batch {batch}, best of {}; original: {python}\n",
             args.repeats
@@ -65,13 +100,13 @@ pub fn run(args: &EnvsArgs) -> Outcome {
             "game", "ive", "numpy rng", "original", "ratio", "numpy"
         );
     }
-    for game in games {
-        let ours = measure(game, Generator::Ive, args).map_err(Failure::internal)?;
-        let numpy = measure(game, Generator::NumPy, args).map_err(Failure::internal)?;
+    for &game in games {
+        let ours = measure(game, Generator::Ive, batch, args).map_err(Failure::internal)?;
+        let numpy = measure(game, Generator::NumPy, batch, args).map_err(Failure::internal)?;
         let original = version.as_ref().and_then(|_| measure_original(game, args));
         if args.json {
             let line = serde_json::json!({
-                "game": game.name(), "batch": args.batch, "repeats": args.repeats, "unit": "steps per CPU-second",
+                "game": game.name(), "batch": batch, "repeats": args.repeats, "unit": "steps per CPU-second",
                 "ive": ours, "numpy_rng": numpy, "original": original, "original_version": version,
                 "ratio": original.map(|theirs| ours / theirs),
             });
@@ -103,8 +138,8 @@ fn thousands(rate: f64) -> String {
 }
 
 /// The best rate over the repetitions.
-fn measure(game: Game, generator: Generator, args: &EnvsArgs) -> Result<f64, String> {
-    let batch = args.batch as usize;
+fn measure(game: Game, generator: Generator, batch: u32, args: &EnvsArgs) -> Result<f64, String> {
+    let batch = batch as usize;
     let options = Options { generator, ..Options::default() };
     let worlds: Result<Vec<_>, OptionError> =
         (0..batch as u64).map(|seed| make(game, &options, seed)).collect();

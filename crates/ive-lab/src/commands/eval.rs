@@ -10,6 +10,7 @@ use ive_envs::minatar::Game;
 use serde_json::{Value, json};
 
 use super::play::record::{Recorder, Recording};
+use super::play::view::View;
 use super::runs::find;
 use crate::eval::episode::{Episode, Manner, member_set, play};
 use crate::eval::{portrait, show, strange};
@@ -154,8 +155,8 @@ fn write_files(
         write_atomically(path, &portrait::draw(&episodes[0], game()?, title, discount)?)?;
     }
     if let Some(path) = &args.gif {
-        let recording = Recording { gif: Some(path.clone()), scale: 24, fps: 8, ..Recording::default() };
-        let mut recorder = Recorder::new(game()?, recording)?;
+        let recording = Recording { gif: Some(path.clone()), fps: 8, ..Recording::default() };
+        let mut recorder = Recorder::new(View::of(&plan.world)?, recording)?;
         episodes[0].sights.iter().try_for_each(|sight| recorder.add(sight))?;
         recorder.finish()?;
     }

@@ -3,18 +3,19 @@
 mod player;
 pub mod record;
 mod screen;
+pub mod view;
 
 use crate::commands::env::WorldArgs;
 use crate::exit::{Failure, Outcome};
 use clap::Args;
-use ive_envs::minatar::{ByteWorld, Game};
-use ive_envs::{Environment, StepError};
+use ive_envs::{ByteWorld, Environment, StepError};
 use player::{Mind, Player};
 use record::{Recorder, Recording};
 use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use view::View;
 
 /// The arguments of `ive play`.
 #[derive(Args, Debug)]
@@ -30,6 +31,8 @@ Examples:
   ive play minatar:seaquest --fps 5 --sticky 0
   ive play minatar:space_invaders --policy random --steps 200 --gif invaders.gif
   ive play minatar:freeway --policy random --steps 20 --frames pictures/
+  ive play procgen:coinrun -o mode=easy --fps 15
+  ive play procgen:jumper --policy random --steps 100 --gif jumper.gif
   ive play minatar:breakout --policy runs/breakout-mu-ive-0
   ive play minatar:breakout --policy runs/breakout-mu-ive-0 --sticky 0.5 --steps 500 --gif sticky.gif")]
 pub struct PlayArgs {
@@ -50,9 +53,9 @@ pub struct PlayArgs {
     /// Write an animation.
     #[arg(long, value_name = "FILE")]
     gif: Option<PathBuf>,
-    /// Pixels per cell in pictures.
-    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=200))]
-    scale: u16,
+    /// Pixels per cell in pictures, or per pixel of Procgen [default: 24, or 6].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=200))]
+    scale: Option<u16>,
 }
 
 /// How a game goes.
@@ -71,11 +74,10 @@ struct Score {
 /// If the world does not exist, there is no terminal to play in, or a picture cannot be written.
 pub fn run(args: &PlayArgs) -> Outcome {
     let (mut world, mut mind) = args.policy.ready(&args.world)?;
-    let game = args.world.name.strip_prefix("minatar:").and_then(Game::from_name);
-    let game = game.ok_or_else(|| Failure::usage(format!("{} cannot be played", args.world.name)))?;
+    let view = View::of(&args.world.name)?;
     let PlayArgs { frames, gif, scale, fps, .. } = args;
     let recording = Recording { frames: frames.clone(), gif: gif.clone(), scale: *scale, fps: *fps };
-    let mut recorder = Recorder::new(game, recording)?;
+    let mut recorder = Recorder::new(view, recording)?;
     let silent = args.policy != Player::Keyboard && recorder.is_active();
     if !silent && !stdout().is_terminal() {
         return Err(Failure::usage(
@@ -85,7 +87,7 @@ pub fn run(args: &PlayArgs) -> Outcome {
     let score = if silent {
         unattended(args, &mut mind, &mut world, &mut recorder)?
     } else {
-        attended(args, game, &mut mind, &mut world, &mut recorder)?
+        attended(args, view, &mut mind, &mut world, &mut recorder)?
     };
     let written = recorder.finish()?;
     println!("steps: {}, episodes ended: {}, best return: {}{written}", score.steps, score.ended, score.best);
@@ -117,7 +119,7 @@ fn unattended(
 /// Play before somebody's eyes.
 fn attended(
     args: &PlayArgs,
-    game: Game,
+    view: View,
     mind: &mut Mind,
     world: &mut ByteWorld,
     recorder: &mut Recorder,
@@ -128,7 +130,7 @@ fn attended(
     let mut paused = false;
     let mut observation = world.reset().observation;
     recorder.add(&observation)?;
-    let mut screen = Screen::open(game).map_err(failed)?;
+    let mut screen = Screen::open(&args.world.name, view).map_err(failed)?;
     while args.steps.is_none_or(|limit| score.steps < limit) {
         screen.show(&observation, &score, paused).map_err(failed)?;
         let tick = Instant::now() + Duration::from_secs(1) / u32::from(args.fps);
@@ -147,7 +149,7 @@ fn attended(
         if paused {
             continue;
         }
-        let by_hand = names.iter().position(|&name| name == wanted).unwrap_or(0);
+        let by_hand = action_of(&names, wanted);
         let ended;
         (observation, ended) = turn(world, mind.choose(&observation, by_hand)?, &mut score)?;
         recorder.add(&observation)?;
@@ -160,6 +162,13 @@ fn attended(
         }
     }
     Ok(score)
+}
+
+/// The number of the action that a key asks for. The key that shoots is `d` in Procgen.
+fn action_of(names: &[&str], wanted: &str) -> usize {
+    let find = |wanted: &str| names.iter().position(|&name| name == wanted);
+    let shoot = || find("d").filter(|_| wanted == "fire");
+    find(wanted).or_else(shoot).or_else(|| find("noop")).unwrap_or(0)
 }
 
 /// A step: what one sees after it, and whether the episode is over.
@@ -176,4 +185,16 @@ fn turn(world: &mut ByteWorld, action: usize, score: &mut Score) -> Outcome<(Vec
 fn begin(world: &mut ByteWorld, score: &mut Score) -> Vec<u8> {
     score.total = 0.0;
     world.reset().observation
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_mean_actions_that_the_world_has() {
+        let (board, procgen) = (["noop", "left", "fire"], ive_envs::procgen::ACTIONS);
+        assert_eq!(["left", "fire", "up", "noop"].map(|key| action_of(&board, key)), [1, 2, 0, 0]);
+        assert_eq!(["left", "fire", "up", "noop"].map(|key| action_of(&procgen, key)), [1, 9, 5, 4]);
+    }
 }

@@ -2,8 +2,7 @@
 
 use ive::Rng;
 use ive_agents::Agent;
-use ive_envs::minatar::ByteWorld;
-use ive_envs::{Environment, Spec};
+use ive_envs::{ByteWorld, Environment, Spec};
 use std::convert::Infallible;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
-//! The terminal as a board: two columns per cell, keys in, colours out.
+//! The terminal as a board, two columns per cell, or as a photograph, two pixels per character: keys in, colours out.
 
 use super::Score;
+use super::view::View;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::style::{Color, Print, ResetColor, SetBackgroundColor, SetForegroundColor};
 use crossterm::{cursor, execute, queue, terminal};
@@ -21,7 +22,8 @@ pub(super) enum Command {
 
 /// The terminal while a game is on. Dropping it gives the terminal back as it was.
 pub(super) struct Screen {
-    game: Game,
+    name: String,
+    view: View,
     colours: bool,
     out: Stdout,
 }
@@ -39,10 +41,10 @@ fn colour([r, g, b]: Colour) -> Color {
 }
 
 impl Screen {
-    pub(super) fn open(game: Game) -> io::Result<Self> {
+    pub(super) fn open(name: &str, view: View) -> io::Result<Self> {
         let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         terminal::enable_raw_mode()?;
-        let mut screen = Self { game, colours, out: stdout() };
+        let mut screen = Self { name: name.to_owned(), view, colours, out: stdout() };
         execute!(
             screen.out,
             terminal::EnterAlternateScreen,
@@ -52,47 +54,69 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws the board, the score and the keys.
+    /// Draws what is seen, the score and the keys.
     pub(super) fn show(&mut self, observation: &[u8], score: &Score, paused: bool) -> io::Result<()> {
-        queue!(self.out, cursor::MoveTo(0, 0), Print(format!("  minatar:{}", self.game.name())))?;
-        for row in 0..10 {
-            queue!(self.out, cursor::MoveTo(2, 2 + row as u16))?;
-            for column in 0..10 {
-                self.cell(observation, row, column)?;
+        queue!(self.out, cursor::MoveTo(0, 0), Print(format!("  {}", self.name)))?;
+        for row in 0..self.rows() {
+            queue!(self.out, cursor::MoveTo(2, 2 + row))?;
+            let row = usize::from(row);
+            match self.view {
+                View::Board(game) => (0..10).try_for_each(|x| self.cell(game, observation, row, x))?,
+                View::Photo(side) => (0..side).try_for_each(|x| self.pixels(side, observation, row, x))?,
             }
             queue!(self.out, ResetColor)?;
         }
+        let below = 2 + self.rows();
         let Score { steps, ended, total, best } = score;
         let state = if paused { "paused" } else { "      " };
         let line = format!("score {total:<4} best {best:<4} episode {:<4} step {steps}  {state}", ended + 1);
-        queue!(self.out, cursor::MoveTo(2, 13), Print(line))?;
+        queue!(self.out, cursor::MoveTo(2, below + 1), Print(line))?;
         queue!(
             self.out,
-            cursor::MoveTo(2, 14),
+            cursor::MoveTo(2, below + 2),
             Print("arrows or WASD, space shoots, p pause, r restart, q quit")
         )?;
-        self.legend()?;
+        if let View::Board(game) = self.view {
+            self.legend(game)?;
+        }
         self.out.flush()
     }
 
-    fn cell(&mut self, observation: &[u8], row: usize, column: usize) -> io::Result<()> {
-        let shown =
-            visible(self.game, observation, row * 10 + column).map(|channel| paints(self.game)[channel]);
+    /// Lines of text that a picture takes.
+    fn rows(&self) -> u16 {
+        match self.view {
+            View::Board(_) => 10,
+            View::Photo(side) => side.div_ceil(2) as u16,
+        }
+    }
+
+    /// A character with a pixel above another: the upper one in ink, the lower one as the ground.
+    fn pixels(&mut self, side: usize, observation: &[u8], row: usize, column: usize) -> io::Result<()> {
+        let pixel = |y: usize| observation[3 * (y.min(side - 1) * side + column)..].first_chunk::<3>();
+        let (Some(&above), Some(&below)) = (pixel(2 * row), pixel(2 * row + 1)) else { return Ok(()) };
+        if !self.colours {
+            return queue!(self.out, Print(shade(above, below)));
+        }
+        queue!(self.out, SetForegroundColor(colour(above)), SetBackgroundColor(colour(below)), Print('▀'))
+    }
+
+    fn cell(&mut self, game: Game, observation: &[u8], row: usize, column: usize) -> io::Result<()> {
+        let shown = visible(game, observation, row * 10 + column).map(|channel| paints(game)[channel]);
         if !self.colours {
             let letter = shown.map_or('·', |paint| paint.letter);
             return queue!(self.out, Print(format!("{letter} ")));
         }
         let (ground, text, ink) = match shown {
-            None => (ground(self.game, row), "  ", [0; 3]),
+            None => (ground(game, row), "  ", [0; 3]),
             Some(paint) if paint.width > 0.5 => (paint.colour, "  ", [0; 3]),
-            Some(paint) => (ground(self.game, row), "▐▌", paint.colour),
+            Some(paint) => (ground(game, row), "▐▌", paint.colour),
         };
         queue!(self.out, SetBackgroundColor(colour(ground)), SetForegroundColor(colour(ink)), Print(text))
     }
 
     /// What the colours mean, to the right of the board.
-    fn legend(&mut self) -> io::Result<()> {
-        for (i, (name, paint)) in self.game.channels().iter().zip(paints(self.game)).enumerate() {
+    fn legend(&mut self, game: Game) -> io::Result<()> {
+        for (i, (name, paint)) in game.channels().iter().zip(paints(game)).enumerate() {
             queue!(self.out, cursor::MoveTo(25, 2 + i as u16))?;
             if self.colours {
                 let mark = if paint.width > 0.5 { "██" } else { "▐▌" };
@@ -108,13 +132,21 @@ impl Screen {
     /// The end of an episode: a moment to see what happened.
     pub(super) fn flash(&mut self, observation: &[u8], score: &Score) -> io::Result<()> {
         self.show(observation, score, false)?;
-        execute!(self.out, cursor::MoveTo(2, 12), Print("— over —"))?;
+        let below = 2 + self.rows();
+        execute!(self.out, cursor::MoveTo(2, below), Print("— over —"))?;
         std::thread::sleep(Duration::from_millis(700));
         while event::poll(Duration::ZERO)? {
             event::read()?;
         }
-        execute!(self.out, cursor::MoveTo(2, 12), Print("        "))
+        execute!(self.out, cursor::MoveTo(2, below), Print("        "))
     }
+}
+
+/// Two pixels as one letter, from dark to bright.
+fn shade(above: Colour, below: Colour) -> char {
+    const LETTERS: [char; 8] = [' ', '.', ':', '-', '=', '+', '*', '#'];
+    let sum: usize = above.iter().chain(&below).map(|&part| usize::from(part)).sum();
+    LETTERS[sum * LETTERS.len() / (6 * 255 + 1)]
 }
 
 /// Waits for the tick and returns the last key pressed until then; quitting does not wait.
@@ -153,6 +185,12 @@ fn command(key: KeyCode) -> Option<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shades_go_from_dark_to_bright() {
+        assert_eq!((shade([0; 3], [0; 3]), shade([255; 3], [255; 3])), (' ', '#'));
+        assert_eq!(shade([255; 3], [0; 3]), '=' /* 765 of 1530 is the fifth of eight */);
+    }
 
     #[test]
     fn every_action_has_a_key() {

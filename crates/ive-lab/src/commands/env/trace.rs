@@ -1,0 +1,169 @@
+//! `ive env trace`: every step of a run, in a form that other implementations can be compared with.
+
+use super::{WorldArgs, refused};
+use crate::exit::{Failure, Outcome};
+use clap::Args;
+use ive::Rng;
+use ive_envs::procgen::{ACTIONS, Game, Options, Procgen};
+use ive_envs::{ByteWorld, Environment, StepKind, fnv1a, registry};
+use std::io::{self, Write};
+use std::path::Path;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each line holds the step, the action passed in, the reward, whether the episode ended, and the 64-bit FNV-1a hash of
+the observation: one byte per entry, in the order row, column, channel. The world starts over after every end.
+
+Procgen has a line per step and environment: step, environment, action, reward, whether the observation is the first of
+an episode (the reward then belongs to the one before), the number of the level, and the hash of the 64 × 64 × 3 bytes.
+
+Examples:
+  ive env trace minatar:breakout --rng numpy --seed 3 --actions random --steps 1000
+  ive env trace minatar:seaquest --rng numpy --sticky 0 --actions moves.txt --json
+  ive env trace minatar:seaquest -o oxygen_flash=on --steps 500
+  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --threads 2 --steps 600")]
+pub(super) struct TraceArgs {
+    #[command(flatten)]
+    world: WorldArgs,
+    /// A file with one action number per line (step by step, one for each environment), or `random`.
+    #[arg(long, default_value = "random", value_name = "FILE|random")]
+    actions: String,
+    /// How many steps [default: all of the file, or 1000].
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Procgen: how many environments [default: 1].
+    #[arg(long, value_name = "N")]
+    envs: Option<usize>,
+    /// Procgen: on how many threads; it changes nothing but the time [default: 1].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl TraceArgs {
+    /// Makes the world and prints what happens in it; the inner error is that of printing.
+    pub(super) fn run(&self, out: &mut impl Write) -> Outcome<io::Result<()>> {
+        if let Some(mut games) = self.procgen()? {
+            let actions = self.actions(ACTIONS.len(), games.num_envs())?;
+            return Ok(trace_procgen(out, &mut games, &actions, self.json));
+        }
+        if self.envs.is_some() || self.threads.is_some() {
+            return Err(Failure::usage("--envs and --threads belong to the worlds of Procgen"));
+        }
+        let mut world = self.world.make()?;
+        let actions = self.actions(world.spec().actions.len(), 1)?;
+        Ok(trace(out, &mut world, &actions, self.json))
+    }
+
+    /// The environments of Procgen that were asked for, if it was Procgen.
+    fn procgen(&self) -> Outcome<Option<Procgen>> {
+        let name = registry::find(&self.world.name).map_err(|error| refused(&error))?.name;
+        let Some(game) = name.strip_prefix("procgen:").and_then(Game::from_name) else { return Ok(None) };
+        let mut options = Options::default();
+        for (key, value) in self.world.options()? {
+            options.set(&key, &value).map_err(|error| refused(&error))?;
+        }
+        let (envs, threads) = (self.envs.unwrap_or(1), self.threads.unwrap_or(1));
+        let games = Procgen::new(game, &options, envs, threads, self.world.seed);
+        games.map(Some).map_err(|error| refused(&error))
+    }
+
+    /// As many actions as there are steps, for each environment.
+    fn actions(&self, num_actions: usize, envs: usize) -> Outcome<Vec<usize>> {
+        if self.actions == "random" {
+            // A stream of its own: the world's draws do not depend on the policy.
+            let mut rng = Rng::from_seed(self.world.seed).fold_in(1);
+            let needed = self.steps.unwrap_or(1000).saturating_mul(envs);
+            return Ok((0..needed).map(|_| rng.below(num_actions)).collect());
+        }
+        let path = Path::new(&self.actions);
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::io(format!("cannot read {}: {error}", path.display())))?;
+        let mut actions = parse_actions(&text, num_actions)
+            .map_err(|(line, what)| Failure::data(format!("{}:{line}: {what}", path.display())))?;
+        let needed = self.steps.unwrap_or(actions.len() / envs).saturating_mul(envs);
+        if actions.len() < needed {
+            let (got, last) = (actions.len(), actions.len() + 1);
+            let path = path.display();
+            return Err(Failure::data(format!(
+                "{path}:{last}: the file ends after {got} actions, {needed} are needed"
+            )));
+        }
+        actions.truncate(needed);
+        Ok(actions)
+    }
+}
+
+/// One action number per line; on failure the line and what is wrong with it.
+fn parse_actions(text: &str, num_actions: usize) -> Result<Vec<usize>, (usize, String)> {
+    let parse = |(i, line): (usize, &str)| match line.trim().parse::<usize>() {
+        Err(_) => Err((i + 1, format!("`{}` is not an action number", line.trim()))),
+        Ok(action) if action >= num_actions => {
+            Err((i + 1, format!("action {action} does not exist: there are 0 to {}", num_actions - 1)))
+        }
+        Ok(action) => Ok(action),
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+fn trace(out: &mut impl Write, world: &mut ByteWorld, actions: &[usize], json: bool) -> io::Result<()> {
+    let mut observation = vec![0; world.spec().observation_len()];
+    let refused = |error| io::Error::other(format!("the world refused a step: {error}"));
+    world.reset_into(&mut observation).map_err(refused)?;
+    for (i, &action) in actions.iter().enumerate() {
+        let step = world.step_into(action, &mut observation).map_err(refused)?;
+        let (number, hash, terminal) = (i + 1, fnv1a(&observation), step.kind == StepKind::Terminated);
+        let reward = step.reward;
+        if json {
+            writeln!(
+                out,
+                r#"{{"step":{number},"action":{action},"reward":{reward},"terminal":{terminal},"hash":"{hash:016x}"}}"#
+            )?;
+        } else {
+            writeln!(out, "{number:>8}  action {action}  reward {reward:>2}  {terminal:<5}  {hash:016x}")?;
+        }
+        if terminal {
+            world.reset_into(&mut observation).map_err(refused)?;
+        }
+    }
+    Ok(())
+}
+
+fn trace_procgen(out: &mut impl Write, games: &mut Procgen, actions: &[usize], json: bool) -> io::Result<()> {
+    let envs = games.num_envs();
+    for (t, actions) in actions.chunks_exact(envs).enumerate() {
+        let now = games.step(actions).map_err(|error| io::Error::other(error.to_string()))?;
+        for (i, picture) in now.observations.chunks_exact(now.observations.len() / envs).enumerate() {
+            let (step, action, hash) = (t + 1, actions[i], fnv1a(picture));
+            let (reward, first, level) = (now.rewards[i], now.firsts[i] != 0, now.level_seeds[i]);
+            if json {
+                writeln!(
+                    out,
+                    r#"{{"step":{step},"env":{i},"action":{action},"reward":{reward},"first":{first},"level_seed":{level},"hash":"{hash:016x}"}}"#
+                )?;
+            } else {
+                writeln!(
+                    out,
+                    "{step:>8}  env {i:>3}  action {action:>2}  reward {reward:>5}  {first:<5}  level {level:>10}  {hash:016x}"
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_numbers_that_exist() {
+        assert_eq!(parse_actions("0\n 5 \n3\n", 6), Ok(vec![0, 5, 3]));
+        assert_eq!(parse_actions("0\nx\n", 6), Err((2, "`x` is not an action number".into())));
+        assert_eq!(parse_actions("0\n1\n6", 6), Err((3, "action 6 does not exist: there are 0 to 5".into())));
+        assert_eq!(parse_actions("-1", 6), Err((1, "`-1` is not an action number".into())));
+        assert_eq!(parse_actions("1\n\n2", 6), Err((2, "`` is not an action number".into())));
+    }
+}

@@ -8,6 +8,7 @@
 mod environment;
 pub mod grid;
 pub mod minatar;
+pub mod native;
 mod nearest;
 pub mod registry;
 mod state;

@@ -8,8 +8,10 @@
 mod environment;
 pub mod grid;
 pub mod minatar;
+mod mt19937;
 pub mod native;
 mod nearest;
+mod random;
 pub mod registry;
 mod state;
 mod vector;

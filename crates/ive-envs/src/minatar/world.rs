@@ -1,7 +1,7 @@
 //! A game, its generator and sticky actions, as an [`Environment`].
 
 use super::board::{Action, CELLS, Rules, Turn};
-use super::random::Random;
+use crate::random::Random;
 use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep, same_length};
 use crate::state::{Archive, StateError};
 

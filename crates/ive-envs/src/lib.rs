@@ -4,6 +4,7 @@
 //! - [`registry`]: worlds by name and `key=value` options.
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
+//! - [`walker`]: the planar walker of dm_control on the real MuJoCo.
 
 mod environment;
 pub mod grid;
@@ -15,6 +16,7 @@ mod random;
 pub mod registry;
 mod state;
 mod vector;
+pub mod walker;
 mod wrappers;
 
 pub use environment::{Environment, Spec, StepError, StepKind, TimeStep};

@@ -25,8 +25,8 @@ mod seaquest;
 mod space_invaders;
 mod world;
 
-pub use board::Action;
 pub use crate::random::Generator;
+pub use board::Action;
 pub use options::{OPTIONS, Options};
 
 use crate::environment::Environment;

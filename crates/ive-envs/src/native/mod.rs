@@ -75,7 +75,8 @@ pub fn installed(package: Package) -> Result<Option<Installed>, NativeError> {
     let start = ["libenv.so", "libmujoco.so"][package as usize];
     let Some(folder) = std::env::var_os(package.variable()).map(PathBuf::from) else { return Ok(None) };
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start));
+    let named =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start));
     Ok(files.into_iter().find(named).map(|library| {
         let exact = library.to_string_lossy().ends_with(package.version());
         Installed { folder, library, exact }

@@ -44,6 +44,17 @@ fn walk(world: &mut Walker, rng: &mut Rng, steps: usize) -> u64 {
     fnv1a(&seen)
 }
 
+#[test]
+fn another_library_than_the_compared_one_is_named_in_a_warning() {
+    if !engine() {
+        return;
+    }
+    let (world, exact) = (walker(1, 0.0, 0), installed(Package::Mujoco).unwrap().unwrap().exact);
+    assert_eq!(world.warning().is_none(), exact);
+    assert!(world.warning().is_none_or(|text| text.contains(world.engine_version())));
+    assert!(!exact || world.engine_version() == Package::Mujoco.version());
+}
+
 /// The world that never stopped is the reference, across the end of an episode too.
 #[test]
 fn restored_walker_continues_bit_by_bit() {

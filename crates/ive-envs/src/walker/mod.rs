@@ -34,12 +34,11 @@ use crate::registry::OptionError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where the walker comes from.
-pub const ORIGIN: &str =
-    "dm_control 1.0.50 (Tunyasuvunakool et al. 2020), walker domain, on MuJoCo 3.17.0; tasks rewritten";
-/// Under which licences its parts stand.
+/// Where the worlds come from.
+pub const ORIGIN: &str = "dm_control 1.0.50 (Tunyasuvunakool et al. 2020) on MuJoCo 3.17.0; the tasks rewritten, the physics the original";
+/// Under which licences their parts stand.
 pub const LICENCE: &str =
-    "MIT OR Apache-2.0 (ours); Apache-2.0: the body's parameters (dm_control) and MuJoCo, which is fetched";
+    "MIT OR Apache-2.0 (ours); Apache-2.0 (MuJoCo, loaded at run time; the body's parameters, by dm_control)";
 
 /// A walker, seeded; call `reset` to begin. Opens MuJoCo at the first call, and fetches it if it is not there.
 ///

@@ -100,6 +100,16 @@ pub enum StepError {
         /// How many actions there are.
         num_actions: usize,
     },
+    /// A number of an action is infinite or not a number.
+    NotFinite {
+        /// Which part of the action.
+        action: &'static str,
+    },
+    /// The physics of the world could not go on: its numbers got too large.
+    Unstable {
+        /// After how many control steps of the episode.
+        control_steps: u32,
+    },
     /// A buffer or a batch has the wrong length.
     Length {
         /// Which one.
@@ -121,6 +131,11 @@ impl fmt::Display for StepError {
                     num_actions - 1
                 )
             }
+            Self::NotFinite { action } => write!(f, "action {action} must be a finite number"),
+            Self::Unstable { control_steps } => write!(
+                f,
+                "the simulation became unstable after {control_steps} control steps; reset the world to go on"
+            ),
             Self::Length { what, expected, got } => {
                 write!(f, "{what}: expected length {expected}, got {got}")
             }
@@ -134,7 +149,7 @@ impl std::error::Error for StepError {}
 ///
 /// The `_into` methods never allocate; [`reset`](Self::reset) and [`step`](Self::step) are the comfortable versions.
 pub trait Environment {
-    /// What is passed to a step: `usize` for numbered actions.
+    /// What is passed to a step: `usize` for numbered actions, an array where there is a number for each motor.
     type Action: Copy;
     /// One entry of an observation.
     type Element: Copy + Default;
@@ -153,7 +168,8 @@ pub trait Environment {
     /// After the end of an episode a step changes nothing, is worth nothing and is again terminated.
     ///
     /// # Errors
-    /// If the action does not exist or the buffer has the wrong length. The world has not moved then.
+    /// If the action does not exist, the buffer has the wrong length or the world's physics cannot go on. The world has not
+    /// moved then.
     fn step_into(
         &mut self,
         action: Self::Action,

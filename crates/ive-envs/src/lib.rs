@@ -5,17 +5,21 @@
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
 //! - [`procgen`]: sixteen games with generated levels, by the original library.
-//! - [`native`]: the libraries that some worlds need, found or fetched.
+//! - [`walker`]: the planar walker of dm_control on the real MuJoCo.
+//! - [`native`]: the libraries that these two need, found or fetched.
 
 mod environment;
 pub mod grid;
 pub mod minatar;
+mod mt19937;
 pub mod native;
 mod nearest;
 pub mod procgen;
+mod random;
 pub mod registry;
 mod state;
 mod vector;
+pub mod walker;
 mod wrappers;
 
 pub use environment::{ByteWorld, Environment, Spec, StepError, StepKind, TimeStep};

@@ -172,6 +172,17 @@ impl<'a> Archive<'a> {
         Ok(())
     }
 
+    /// A finite number, by its bits.
+    pub(crate) fn number(&mut self, value: &mut f64) -> Result<(), StateError> {
+        let mut bits = value.to_bits();
+        self.word(&mut bits)?;
+        *value = f64::from_bits(bits);
+        if matches!(self, Self::Loading(_)) && !value.is_finite() {
+            return Err(StateError::Corrupt { what: "a number is not finite" });
+        }
+        Ok(())
+    }
+
     /// A set of cells, all of them within `mask`.
     pub(crate) fn cells(&mut self, value: &mut u128, mask: u128) -> Result<(), StateError> {
         let mut raw = value.to_le_bytes();

@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod common;
-
 use ive_envs::fnv1a;
-use ive_envs::native::Package;
+use ive_envs::native::{self, Package};
 use ive_envs::procgen::{Frame, Game, Options, Procgen};
 use serde_json::Value;
 
@@ -71,7 +69,7 @@ fn replay(run: &Value, fixture: &Value, threads: usize) {
 
 /// One thread, and three, among which eight environments are divided unevenly.
 fn replay_all(game: &str) {
-    if !common::have(Package::Procgen) {
+    if native::for_tests(Package::Procgen).is_none() {
         return;
     }
     let fixture: Value = serde_json::from_str(include_str!("fixtures/procgen-0.10.7.json")).unwrap();

@@ -2,17 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod common;
-
 use ive::Rng;
-use ive_envs::native::Package;
+use ive_envs::native::{self, Package};
 use ive_envs::procgen::{Game, LevelSplit, Mode, Options, Procgen};
 use ive_envs::{Environment, StateError, StepKind, VectorEnvironment, fnv1a, registry};
 
 const FIVE: [Game; 5] = [Game::Chaser, Game::Climber, Game::CoinRun, Game::FruitBot, Game::Jumper];
 
 fn here() -> bool {
-    common::have(Package::Procgen)
+    native::for_tests(Package::Procgen).is_some()
 }
 
 fn easy() -> Options {

@@ -5,7 +5,7 @@
 //! Lane i is row i + 1; rows 0 and 9 stay empty. A thing that leaves the board is gone.
 
 use super::board::{Action, Rules, SIZE, Turn, put};
-use super::random::Random;
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 
 const LANES: usize = 8;

@@ -5,7 +5,7 @@
 //! A ball that has just broken a brick flies through whatever bricks it meets until it has been in a cell without one.
 
 use super::board::{Action, Rules, SIZE, Turn, cell, put};
-use super::random::Random;
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 
 /// Rows 1 to 3.

@@ -6,7 +6,7 @@
 //! and drives around the board for ever.
 
 use super::board::{Action, Rules, SIZE, Turn, put};
-use super::random::Random;
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 
 const LANES: usize = 8;

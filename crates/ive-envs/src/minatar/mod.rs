@@ -19,21 +19,21 @@ mod asterix;
 mod board;
 mod breakout;
 mod freeway;
-mod mt19937;
 mod options;
 pub mod picture;
-mod random;
 mod seaquest;
 mod space_invaders;
 mod world;
 
 pub use crate::environment::ByteWorld;
+pub use crate::random::Generator;
 pub use board::Action;
-pub use options::{Generator, OPTIONS, Options};
+pub use options::{OPTIONS, Options};
 
+use crate::mt19937::Mt19937;
+use crate::random::Random;
 use crate::registry::OptionError;
 use board::Rules;
-use mt19937::Mt19937;
 use world::{Rulebook, World};
 
 /// The five games.
@@ -130,7 +130,7 @@ pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteWorld, Optio
 fn world<G, R>(game: Game, options: &Options, seed: u64) -> ByteWorld
 where
     G: Rulebook + 'static,
-    R: random::Random + 'static,
+    R: Random + 'static,
 {
     let name = format!("minatar:{}", game.name());
     let identity = format!("{name} {options}");

@@ -1,17 +1,9 @@
 //! The options of the games, and how they are written: `sticky=0.25`, `ramping=off`, …
 
 use super::Game;
+use crate::random::Generator;
 use crate::registry::{OptionError, OptionInfo, choice};
 use std::fmt;
-
-/// Where the games draw from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Generator {
-    /// Our own generator, [`ive::Rng`].
-    Ive,
-    /// NumPy's `RandomState`, for parity with the original.
-    NumPy,
-}
 
 /// What can be chosen about a game. The defaults are those of the original.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,10 +83,7 @@ impl Options {
             }
             "ramping" => self.ramping = choice(key, value, "on", "off")?,
             "actions" => self.minimal_actions = choice(key, value, "minimal", "all")?,
-            "rng" => {
-                let numpy = choice(key, value, "numpy", "ive")?;
-                self.generator = if numpy { Generator::NumPy } else { Generator::Ive };
-            }
+            "rng" => self.generator = Generator::from_option(value)?,
             "oxygen_flash" => self.oxygen_flash = choice(key, value, "on", "off")?,
             _ => return Err(OptionError::unknown(key, &OPTIONS)),
         }
@@ -113,10 +102,7 @@ impl Options {
                 format!("off for {}: it belongs to seaquest", game.name()),
             ));
         }
-        if self.generator == Generator::NumPy && u32::try_from(seed).is_err() {
-            return Err(OptionError::value("seed", &seed.to_string(), "at most 4294967295 with rng=numpy"));
-        }
-        Ok(())
+        self.generator.check(seed)
     }
 }
 
@@ -125,7 +111,7 @@ impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on = |yes| if yes { "on" } else { "off" };
         let actions = if self.minimal_actions { "minimal" } else { "all" };
-        let rng = if self.generator == Generator::NumPy { "numpy" } else { "ive" };
+        let rng = self.generator.name();
         let (ramping, flash) = (on(self.ramping), on(self.oxygen_flash));
         write!(f, "sticky={} ramping={ramping} actions={actions} rng={rng} oxygen_flash={flash}", self.sticky)
     }

@@ -12,7 +12,7 @@
 mod thing;
 
 use super::board::{Action, Rules, SIZE, Turn, put};
-use super::random::Random;
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 use thing::{BLANK, Thing, advance_enemy, newcomer, remove_at, remove_first};
 

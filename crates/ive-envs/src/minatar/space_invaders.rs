@@ -5,7 +5,7 @@
 //! Sets of cells are bit sets (bit 10·row + column), so a move of everything is one shift.
 
 use super::board::{Action, CELLS, Rules, SIZE, Turn, cell, put};
-use super::random::Random;
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 
 const SHOT_COOLDOWN: i32 = 5;

@@ -1,8 +1,8 @@
 //! A game, its generator and sticky actions, as an [`Environment`].
 
 use super::board::{Action, CELLS, Rules, Turn};
-use super::random::Random;
 use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep, same_length};
+use crate::random::Random;
 use crate::state::{Archive, StateError};
 
 /// The rules of a game: what a state is, how a turn changes it, what one sees of it.

@@ -37,9 +37,10 @@ mod store;
 mod sums;
 mod unpack;
 
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 pub use error::{NativeError, Problem};
 pub use fetch::Pip;
@@ -152,16 +153,24 @@ pub fn installed(package: Package) -> Result<Option<Installed>, NativeError> {
 
 /// [`provide`] for tests: without a library they are skipped, with a word, unless `IVE_REQUIRE_NATIVE` is `1`.
 ///
-/// # Errors
+/// # Panics
 /// If the library is required and cannot be had.
-pub fn for_tests(package: Package) -> Result<Option<Installed>, NativeError> {
-    match provide(package) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if std::env::var_os("IVE_REQUIRE_NATIVE").is_some_and(|value| value == "1") => Err(error),
+pub fn for_tests(package: Package) -> Option<Installed> {
+    static FOUND: [OnceLock<Option<Installed>>; Package::ALL.len()] =
+        [const { OnceLock::new() }; Package::ALL.len()];
+    let find = || match provide(package) {
+        Ok(found) => Some(found),
         Err(error) => {
-            let name = package.name();
-            eprintln!("skipped: this test needs {name} (IVE_REQUIRE_NATIVE=1 makes that a failure): {error}");
-            Ok(None)
+            let required = std::env::var_os("IVE_REQUIRE_NATIVE").is_some_and(|value| value == "1");
+            assert!(!required, "IVE_REQUIRE_NATIVE=1, but: {error}");
+            // Not by `eprintln`, which the test harness hides.
+            let word = format!(
+                "SKIPPED: tests that need {} (IVE_REQUIRE_NATIVE=1 makes that a failure), because {error}",
+                package.name()
+            );
+            let _ = writeln!(std::io::stderr(), "{word}");
+            None
         }
-    }
+    };
+    FOUND[package as usize].get_or_init(find).clone()
 }

@@ -98,11 +98,11 @@ impl Library {
 
     fn open(path: &Path, assets: String) -> Result<Self, String> {
         let shown = path.display();
-        let hint = "Procgen needs libstdc++, zlib and glib (Debian and Ubuntu: apt install libglib2.0-0)";
         // SAFETY: opening runs the library's initialisers. They set up Qt and touch nothing of ours; the file is the one
         // that the package manager of native libraries vouches for, or that the user named.
         let library = unsafe { libloading::Library::new(path) };
-        let library = library.map_err(|error| format!("cannot open {shown}: {error}; {hint}"))?;
+        let library =
+            library.map_err(|error| native::explain_loader_error(Package::Procgen, &error.to_string()))?;
         // SAFETY: the name and the type are those of libenv.h, version 1, which the check below confirms.
         let version: unsafe extern "C" fn() -> c_int = unsafe { function(&library, "libenv_version")? };
         // SAFETY: the function takes nothing and returns a constant.

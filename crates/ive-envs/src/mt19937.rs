@@ -1,6 +1,6 @@
-//! The generator of NumPy's `RandomState`: the Mersenne Twister MT19937, and the two draws that MinAtar makes of it.
+//! The generator of NumPy's `RandomState`: the Mersenne Twister MT19937, and the two draws that worlds make of it.
 //!
-//! It exists for parity with recorded runs of the original games; everything else uses [`ive::Rng`].
+//! It exists for parity with recorded runs of the originals; everything else uses [`ive::Rng`].
 //!
 //! Matsumoto and Nishimura (1998), *Mersenne Twister: a 623-dimensionally equidistributed uniform pseudo-random number
 //! generator*.

@@ -207,8 +207,8 @@ impl fmt::Display for Problem {
             }
             Self::NoSpace { folder, needed } => write!(
                 f,
-                "no space left in {}: up to {} MB are needed there, more than half of them only for a moment; make \
-                 room, or set IVE_HOME to a folder on another disk. Nothing half-made was left",
+                "no space left in {}: up to {} MB are needed there, some of them only for a moment; make room, \
+                 or set IVE_HOME to a folder on another disk. Nothing half-made was left",
                 folder.display(),
                 needed.div_ceil(1_000_000)
             ),

@@ -127,6 +127,19 @@ impl Problem {
         }
     }
 
+    /// Whether it says something about this machine and its network only, not about the library or our program.
+    pub fn is_of_this_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Platform { .. }
+                | Self::NoPip { .. }
+                | Self::Network { .. }
+                | Self::NotInIndex { .. }
+                | Self::Stalled { .. }
+                | Self::NoSpace { .. }
+        )
+    }
+
     /// Whether fetching by hand, perhaps on another machine, is a way out.
     fn has_a_way_by_hand(&self) -> bool {
         !matches!(

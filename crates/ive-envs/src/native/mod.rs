@@ -150,14 +150,15 @@ pub fn installed(package: Package) -> Result<Option<Installed>, NativeError> {
     Ok(Some(found))
 }
 
-/// [`provide`] for tests: without a library they are skipped, with a word, unless `IVE_REQUIRE_NATIVE` is `1`.
+/// [`provide`] for tests: where a library cannot be had they are skipped, with a word, unless `IVE_REQUIRE_NATIVE` is `1`.
 ///
 /// # Errors
-/// If the library is required and cannot be had.
+/// If the library is required and cannot be had; in any case if what arrived or is installed is not what it should be.
 pub fn for_tests(package: Package) -> Result<Option<Installed>, NativeError> {
     match provide(package) {
         Ok(found) => Ok(Some(found)),
         Err(error) if std::env::var_os("IVE_REQUIRE_NATIVE").is_some_and(|value| value == "1") => Err(error),
+        Err(error) if !error.problem.is_of_this_machine() => Err(error),
         Err(error) => {
             let name = package.name();
             eprintln!("skipped: this test needs {name} (IVE_REQUIRE_NATIVE=1 makes that a failure): {error}");

@@ -103,7 +103,7 @@ fn a_folder_without_the_library_is_refused() {
 fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it did not happen in a minute");
+        assert!(start.elapsed() < Duration::from_mins(1), "it did not happen in a minute");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -111,19 +111,20 @@ fn until(what: impl Fn() -> bool) {
 #[test]
 fn killed_or_interrupted_it_leaves_no_obstacle() {
     let dir = Scratch::new("setup-killed");
-    let temporary = dir.0.join("home/native/.mujoco-3.17.0.tmp/download/pip.log");
+    let fetching = |process: u32| {
+        dir.0.join(format!("home/native/.mujoco-3.17.0.tmp/download-{process}/pip.log")).exists()
+    };
     let hangs = "exec sleep 60";
     // A kill leaves the temporary folder, and no library.
     let mut killed = ive(&dir, hangs, "setup mujoco").stderr(Stdio::null()).spawn().unwrap();
-    until(|| temporary.exists());
+    until(|| fetching(killed.id()));
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(shelf(&dir), [".mujoco-3.17.0.lock", ".mujoco-3.17.0.tmp"]);
     // The next one is not held up by it, and stops when asked, leaving nothing.
-    fs::remove_file(&temporary).unwrap();
     let asked =
         ive(&dir, hangs, "setup mujoco").stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    until(|| temporary.exists());
+    until(|| fetching(asked.id()));
     assert!(Command::new("kill").args(["-INT", &asked.id().to_string()]).status().unwrap().success());
     let output = asked.wait_with_output().unwrap();
     fails(&output, 75, &["nothing half-made was left"]);

@@ -127,6 +127,19 @@ impl Problem {
         }
     }
 
+    /// Whether it says something about this machine and its network only, not about the library or our program.
+    pub fn is_of_this_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Platform { .. }
+                | Self::NoPip { .. }
+                | Self::Network { .. }
+                | Self::NotInIndex { .. }
+                | Self::Stalled { .. }
+                | Self::NoSpace { .. }
+        )
+    }
+
     /// Whether fetching by hand, perhaps on another machine, is a way out.
     fn has_a_way_by_hand(&self) -> bool {
         !matches!(
@@ -207,8 +220,8 @@ impl fmt::Display for Problem {
             }
             Self::NoSpace { folder, needed } => write!(
                 f,
-                "no space left in {}: up to {} MB are needed there, more than half of them only for a moment; make \
-                 room, or set IVE_HOME to a folder on another disk. Nothing half-made was left",
+                "no space left in {}: up to {} MB are needed there, some of them only for a moment; make room, \
+                 or set IVE_HOME to a folder on another disk. Nothing half-made was left",
                 folder.display(),
                 needed.div_ceil(1_000_000)
             ),

@@ -5,7 +5,7 @@
 //!     procgen-0.10.7/          libenv.so  assets/  LICENSE  CREDITS.txt  SHA256SUMS
 //!     mujoco-3.17.0/           libmujoco.so.3.17.0  LICENSE  …
 //!     .procgen-0.10.7.lock     held by the process that installs
-//!     .procgen-0.10.7.tmp/     what it is making: download/, unpacked/, and the folder that is replaced
+//!     .procgen-0.10.7.tmp/     what it is making: download-<process>/, unpacked/, and the folder that is replaced
 //! ```
 
 use std::ffi::OsString;
@@ -177,7 +177,9 @@ impl Store {
         temporary: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<(), Problem> {
-        let (download, unpacked) = (temporary.join("download"), temporary.join("unpacked"));
+        // A pip whose `ive` was killed may go on for a while: it shall not write into the folder of its successor.
+        let download = temporary.join(format!("download-{}", std::process::id()));
+        let unpacked = temporary.join("unpacked");
         fs::create_dir_all(&download).map_err(Problem::io("create", &download))?;
         match wheel {
             Some(wheel) => unpack(info, wheel, &unpacked, watch)?,

@@ -53,6 +53,8 @@ struct State {
     found: Result<Option<Installed>, NativeError>,
     /// Whether it was installed just now.
     new: bool,
+    /// Whether it is a copy that the user named.
+    yours: bool,
 }
 
 /// Runs the command.
@@ -81,20 +83,18 @@ pub fn run(args: &SetupArgs) -> Outcome {
         ))),
         Err(error) => Some(error.into()),
     });
-    // The first failure decides the exit code; the others are told as well.
-    let mut failures = failures.collect::<Vec<Failure>>().into_iter();
-    let first = failures.next();
-    failures.for_each(|other| warn(&other.message));
-    first.map_or(Ok(()), Err)
+    // All are told, in their order; the last decides the exit code.
+    let mut failures: Vec<Failure> = failures.collect();
+    let last = failures.pop();
+    failures.iter().for_each(|other| warn(&other.message));
+    last.map_or(Ok(()), Err)
 }
 
 /// Looks byte by byte at what the worlds would use.
 fn check(store: &Store, package: Package) -> State {
-    let found = match package.info().other_folder() {
-        Some(_) => native::installed(package),
-        None => store.check(package.info()),
-    };
-    State { package, found, new: false }
+    let yours = package.info().other_folder().is_some();
+    let found = if yours { native::installed(package) } else { store.check(package.info()) };
+    State { package, found, new: false, yours }
 }
 
 /// Fetches, repairs, or finds that all is well.
@@ -128,17 +128,19 @@ fn set_up(store: &Store, package: Package, args: &SetupArgs, session: &Session) 
         if session.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     bar.finish_and_clear();
-    State { package, found: found.map(Some), new }
+    State { package, found: found.map(Some), new, yours: false }
 }
 
 impl State {
     fn word(&self) -> &'static str {
         match &self.found {
-            Ok(Some(found)) if !found.exact => "another version",
+            Ok(Some(found)) if !found.exact => "your copy, another version",
+            Ok(Some(_)) if self.yours => "your copy, exact",
             Ok(Some(_)) if self.new => "installed now",
             Ok(Some(_)) => "installed",
+            Ok(None) => "missing",
             Err(NativeError { problem: Problem::Damaged { .. }, .. }) => "damaged",
-            Ok(None) | Err(_) => "missing",
+            Err(_) => "failed",
         }
     }
 }

@@ -180,7 +180,7 @@ fn a_lost_life_is_a_termination() {
     }
     let mut world = registry::make("procgen:bossfight", &[("mode", "easy")], 0).unwrap();
     world.reset();
-    let last = (0..).map(|_| world.step(4).unwrap()).find(|step| step.kind.is_last()).unwrap();
+    let last = (0..4000).map(|_| world.step(4).unwrap()).find(|step| step.kind.is_last()).unwrap();
     assert_eq!((last.kind, last.discount), (StepKind::Terminated, 0.0));
 }
 
@@ -274,13 +274,16 @@ fn levels_are_those_of_the_split() {
     assert_eq!(games.frame().level_seeds, [158988835; 2]); // the Python package's table
 }
 
+/// A game, options, and what is said about them.
+type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
 /// None of these needs the library, and none of them may reach it.
 #[test]
 fn bad_options_are_refused_with_a_reason() {
     let refused = |game: &str, options: &[(&str, &str)]| {
         registry::make(&format!("procgen:{game}"), options, 0).err().unwrap().to_string()
     };
-    let cases: [(&str, &[(&str, &str)], &str); 12] = [
+    let cases: [Case; 12] = [
         ("coinrnu", &[], "no world is called `procgen:coinrnu`; did you mean procgen:coinrun?"),
         (
             "maze",

@@ -4,6 +4,7 @@
 //! - [`registry`]: worlds by name and `key=value` options.
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
+//! - [`walker`]: the planar walker of the DeepMind Control Suite.
 
 mod environment;
 pub mod grid;
@@ -12,6 +13,7 @@ mod nearest;
 pub mod registry;
 mod state;
 mod vector;
+pub mod walker;
 mod wrappers;
 
 pub use environment::{Environment, Spec, StepError, StepKind, TimeStep};

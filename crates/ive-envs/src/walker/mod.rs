@@ -1,0 +1,3 @@
+//! The planar walker of the DeepMind Control Suite.
+
+pub mod picture;

@@ -1,0 +1,181 @@
+//! Which capsule is seen where: the nearest one at each sample of each pixel.
+
+use super::cast::{Target, Vec3};
+use super::scene::{CAMERA, HALF_VIEW};
+use std::ops::Range;
+
+/// Places within a pixel, from its upper left corner, at which it is decided what is seen.
+pub type Samples = &'static [[f32; 2]];
+
+/// One sample in the middle.
+pub const ONE: Samples = &[[0.5, 0.5]];
+/// Four, none of which share a row or a column: the usual pattern of multisampling.
+pub const FOUR: Samples = &[[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
+
+/// Marks a sample at which there is no capsule.
+pub const NOTHING: u8 = u8::MAX;
+
+/// The pixels on a screen at distance 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    pub width: usize,
+    pub height: usize,
+    /// The size of a pixel.
+    pub pixel: f32,
+}
+
+impl Screen {
+    pub fn new(width: usize, height: usize) -> Self {
+        Self { width, height, pixel: 2.0 * HALF_VIEW / height as f32 }
+    }
+
+    /// From pixels, counted from the left, to a place on the screen.
+    #[inline]
+    pub fn x(&self, column: f32) -> f32 {
+        (column - 0.5 * self.width as f32) * self.pixel
+    }
+
+    /// From pixels, counted from the top, to a place on the screen.
+    #[inline]
+    pub fn y(&self, row: f32) -> f32 {
+        (0.5 * self.height as f32 - row) * self.pixel
+    }
+
+    /// The direction through a pixel, at a place within it.
+    #[inline]
+    pub fn direction(&self, row: usize, column: usize, [x, y]: [f32; 2]) -> Vec3 {
+        CAMERA.through(self.x(column as f32 + x), self.y(row as f32 + y))
+    }
+}
+
+/// The capsules on the screen.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    screen: Screen,
+    samples: Samples,
+    /// Per pixel and sample, the number of the nearest capsule and the distance to it, which only counts where there is one.
+    nearest: Vec<u8>,
+    distance: Vec<f32>,
+    /// Everything outside these rows and columns is empty.
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+}
+
+impl Layer {
+    pub fn new(screen: Screen, samples: Samples) -> Self {
+        let len = screen.width * screen.height * samples.len();
+        Self {
+            screen,
+            samples,
+            nearest: vec![NOTHING; len],
+            distance: vec![0.0; len],
+            rows: 0..0,
+            columns: 0..0,
+        }
+    }
+
+    /// The capsules at the samples of a pixel.
+    #[inline]
+    pub fn at(&self, row: usize, column: usize) -> &[u8] {
+        let count = self.samples.len();
+        &self.nearest[(row * self.screen.width + column) * count..][..count]
+    }
+
+    /// Draws capsules on an empty screen, as far as they are in these rows and not `hidden`.
+    pub fn draw(&mut self, targets: &[Target], within: Range<usize>, hidden: impl Fn(Vec3, f32) -> bool) {
+        self.clear();
+        for (number, target) in targets.iter().enumerate() {
+            let outline = target.outline(&CAMERA);
+            let [left, right] = outline.x.map(|x| x / self.screen.pixel + 0.5 * self.screen.width as f32);
+            let [bottom, top] = outline.y.map(|y| 0.5 * self.screen.height as f32 - y / self.screen.pixel);
+            let rows = pixels(top, bottom, within.clone());
+            let columns = pixels(left, right, 0..self.screen.width);
+            if rows.is_empty() || columns.is_empty() {
+                continue;
+            }
+            self.draw_one(number as u8, target, &rows, &columns, &hidden);
+            self.rows = join(&self.rows, rows);
+            self.columns = join(&self.columns, columns);
+        }
+    }
+
+    fn clear(&mut self) {
+        let count = self.samples.len();
+        for row in self.rows.clone() {
+            let start = row * self.screen.width;
+            let columns = (start + self.columns.start) * count..(start + self.columns.end) * count;
+            self.nearest[columns].fill(NOTHING);
+        }
+        (self.rows, self.columns) = (0..0, 0..0);
+    }
+
+    fn draw_one(
+        &mut self,
+        number: u8,
+        target: &Target,
+        rows: &Range<usize>,
+        columns: &Range<usize>,
+        hidden: &impl Fn(Vec3, f32) -> bool,
+    ) {
+        for row in rows.clone() {
+            for column in columns.clone() {
+                for (sample, &place) in self.samples.iter().enumerate() {
+                    let direction = self.screen.direction(row, column, place);
+                    let distance = target.hit(direction);
+                    let index = (row * self.screen.width + column) * self.samples.len() + sample;
+                    let first = self.nearest[index] == NOTHING || distance < self.distance[index];
+                    if distance < f32::INFINITY && first && !hidden(direction, distance) {
+                        self.nearest[index] = number;
+                        self.distance[index] = distance;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sum of the colours at the samples of a pixel, and at how many of them there is a capsule. Each capsule is looked at once: in
+    /// the middle of the pixel, or else where it was met.
+    #[inline]
+    pub fn colour(
+        &self,
+        row: usize,
+        column: usize,
+        targets: &[Target],
+        mut colour_of: impl FnMut(usize, Vec3) -> [f32; 3],
+    ) -> ([f32; 3], usize) {
+        let (mut sum, mut count) = ([0.0; 3], 0);
+        let (mut last, mut colour) = (NOTHING, [0.0; 3]);
+        for (sample, &number) in self.at(row, column).iter().enumerate() {
+            if number == NOTHING {
+                continue;
+            }
+            if number != last {
+                let target = &targets[usize::from(number)];
+                let mut direction = self.screen.direction(row, column, [0.5, 0.5]);
+                let mut distance = target.hit(direction);
+                if distance == f32::INFINITY {
+                    direction = self.screen.direction(row, column, self.samples[sample]);
+                    distance = target.hit(direction);
+                }
+                colour = colour_of(usize::from(number), direction.map(|d| d * distance));
+                last = number;
+            }
+            for i in 0..3 {
+                sum[i] += colour[i];
+            }
+            count += 1;
+        }
+        (sum, count)
+    }
+}
+
+/// The pixels that an interval touches.
+fn pixels(from: f32, to: f32, within: Range<usize>) -> Range<usize> {
+    let inside = |x: f32| (x.max(0.0) as usize).clamp(within.start, within.end);
+    inside(from.floor())..inside(to.ceil())
+}
+
+/// The smallest range around both, of which the first may be empty.
+fn join(a: &Range<usize>, b: Range<usize>) -> Range<usize> {
+    if a.is_empty() { b } else { a.start.min(b.start)..a.end.max(b.end) }
+}

@@ -4,9 +4,9 @@
 //! lamp is computed at their corners only. With 2.5 m between corners the light on the floor is plainly made of triangles, so
 //! we compute the same corners. Numbers of rectangles, the diagonal and the place of the tiles were found by comparison.
 
-use super::cast::Vec3;
+use super::cast::{Vec3, dot};
 use super::light::{Shine, head, lamp};
-use super::scene::{CAMERA, HALF_VIEW, Scene};
+use super::scene::{CAMERA, EYE, HALF_VIEW, Scene};
 use super::texture::{Line, Pyramid};
 
 /// The edges in the world: x from −2 to 498, y from −0.8 to 0.8.
@@ -67,7 +67,7 @@ impl Floor {
         let first = (X[0] + left as f64 * COLUMN - x) as f32;
         let corner = |column: usize, row: usize| {
             let point = [first + (column as f64 * COLUMN) as f32, edges[0] + row as f32 * ROW, height];
-            lamp(UP, point, scene.lamp)
+            lamp(UP, point, EYE, scene.lamp)
         };
         Self {
             x: X.map(|edge| (edge - x) as f32),
@@ -78,7 +78,7 @@ impl Floor {
             corners: (0..=right - left)
                 .map(|column| [0, 1, 2, 3, 4].map(|row| corner(column, row)))
                 .collect(),
-            head: head(UP, [0.0, 1.0, height]).diffuse,
+            head: head(UP, [0.0, 1.0, height], EYE).diffuse,
         }
     }
 
@@ -91,6 +91,21 @@ impl Floor {
         let meets = self.z / direction[2];
         let (x, y) = (meets * direction[0], meets * direction[1]);
         self.x[0] <= x && x <= self.x[1] && self.y[0] <= y && y <= self.y[1]
+    }
+
+    /// The mirror image of a point.
+    #[inline]
+    pub fn mirror(&self, [x, y, z]: Vec3) -> Vec3 {
+        [x, y, 2.0 * self.z - z]
+    }
+
+    /// Where on the screen its far and its near edge are, top first; none if we are not above it.
+    pub fn edges(&self) -> Option<[f32; 2]> {
+        let on_screen = |y: f32| {
+            let point = [0.0, y, self.z];
+            dot(point, CAMERA.up) / dot(point, CAMERA.ahead)
+        };
+        (self.z < 0.0).then(|| [on_screen(self.y[1]), on_screen(self.y[0])])
     }
 
     /// The part of a horizontal line of the screen, from x to x, in which the floor is seen; empty if the line misses it.
@@ -160,16 +175,13 @@ impl FloorLine<'_> {
         let columns = (x - self.floor.first) / COLUMN as f32;
         let column = (columns.max(0.0) as usize).min(self.floor.corners.len() - 2);
         let (a, b) = (columns - column as f32, self.part);
-        let [near, far] = [self.row, self.row + 1];
         let [left, right] = [&self.floor.corners[column], &self.floor.corners[column + 1]];
-        let at = |value: fn(&Shine) -> f32| {
-            let [ll, rl, lr, rr] = [&left[near], &right[near], &left[far], &right[far]].map(value);
-            if a + b < 1.0 {
-                ll + (rl - ll) * a + (lr - ll) * b
-            } else {
-                rr + (lr - rr) * (1.0 - a) + (rl - rr) * (1.0 - b)
-            }
-        };
-        Shine { diffuse: at(|shine| shine.diffuse), specular: at(|shine| shine.specular) }
+        let [near, far] = [self.row, self.row + 1];
+        let (c, d) = (1.0 - a, 1.0 - b);
+        if a + b < 1.0 {
+            left[near].times(c - b) + right[near].times(a) + left[far].times(b)
+        } else {
+            right[far].times(a - d) + left[far].times(c) + right[near].times(d)
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which capsule is seen where: the nearest one at each sample of each pixel.
 
 use super::cast::{Target, Vec3};
-use super::scene::{CAMERA, HALF_VIEW};
+use super::scene::{CAMERA, HALF_VIEW, through};
 use std::ops::Range;
 
 /// Places within a pixel, from its upper left corner, at which it is decided what is seen.
@@ -10,7 +10,7 @@ pub type Samples = &'static [[f32; 2]];
 /// One sample in the middle.
 pub const ONE: Samples = &[[0.5, 0.5]];
 /// Four, none of which share a row or a column: the usual pattern of multisampling.
-pub const FOUR: Samples = &[[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
+pub const FOUR: Samples = &[[0.375, 0.875], [0.875, 0.625], [0.125, 0.375], [0.625, 0.125]];
 
 /// Marks a sample at which there is no capsule.
 pub const NOTHING: u8 = u8::MAX;
@@ -41,10 +41,27 @@ impl Screen {
         (0.5 * self.height as f32 - row) * self.pixel
     }
 
+    /// The direction through the middle of a line at this height, in pixels from the top.
+    #[inline]
+    pub fn ahead(&self, row: f32) -> Vec3 {
+        through(0.0, self.y(row))
+    }
+
+    /// The pixels between two heights on the screen, and those between two places across it.
+    pub fn rows(&self, top: f32, bottom: f32) -> Range<usize> {
+        let row = |y: f32| 0.5 * self.height as f32 - y / self.pixel;
+        pixels(row(top), row(bottom), self.height)
+    }
+
+    pub fn columns(&self, left: f32, right: f32) -> Range<usize> {
+        let column = |x: f32| x / self.pixel + 0.5 * self.width as f32;
+        pixels(column(left), column(right), self.width)
+    }
+
     /// The direction through a pixel, at a place within it.
     #[inline]
     pub fn direction(&self, row: usize, column: usize, [x, y]: [f32; 2]) -> Vec3 {
-        CAMERA.through(self.x(column as f32 + x), self.y(row as f32 + y))
+        through(self.x(column as f32 + x), self.y(row as f32 + y))
     }
 }
 
@@ -86,10 +103,9 @@ impl Layer {
         self.clear();
         for (number, target) in targets.iter().enumerate() {
             let outline = target.outline(&CAMERA);
-            let [left, right] = outline.x.map(|x| x / self.screen.pixel + 0.5 * self.screen.width as f32);
-            let [bottom, top] = outline.y.map(|y| 0.5 * self.screen.height as f32 - y / self.screen.pixel);
-            let rows = pixels(top, bottom, within.clone());
-            let columns = pixels(left, right, 0..self.screen.width);
+            let rows = self.screen.rows(outline.y[1], outline.y[0]);
+            let rows = rows.start.max(within.start)..rows.end.min(within.end);
+            let columns = self.screen.columns(outline.x[0], outline.x[1]);
             if rows.is_empty() || columns.is_empty() {
                 continue;
             }
@@ -169,9 +185,9 @@ impl Layer {
     }
 }
 
-/// The pixels that an interval touches.
-fn pixels(from: f32, to: f32, within: Range<usize>) -> Range<usize> {
-    let inside = |x: f32| (x.max(0.0) as usize).clamp(within.start, within.end);
+/// The pixels from 0 to `end` that an interval touches.
+fn pixels(from: f32, to: f32, end: usize) -> Range<usize> {
+    let inside = |x: f32| (x.max(0.0) as usize).min(end);
     inside(from.floor())..inside(to.ceil())
 }
 

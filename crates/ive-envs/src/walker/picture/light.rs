@@ -25,19 +25,19 @@ pub struct Shine {
     pub specular: f32,
 }
 
-/// The light on the camera. It comes from far behind it, so it has the same direction everywhere.
+/// The light on the camera at a point seen by `eye`. It comes from far behind it, so it has the same direction everywhere.
 #[inline]
-pub fn head(normal: Vec3, point: Vec3) -> Shine {
+pub fn head(normal: Vec3, point: Vec3, eye: Vec3) -> Shine {
     let to_light = times(CAMERA.ahead, -1.0);
     let facing = dot(normal, to_light).max(0.0);
     let specular =
-        if facing > 0.0 { HEAD_SPECULAR * GLOSS * highlight(normal, to_light, point) } else { 0.0 };
+        if facing > 0.0 { HEAD_SPECULAR * GLOSS * highlight(normal, to_light, minus(eye, point)) } else { 0.0 };
     Shine { diffuse: HEAD_AMBIENT + HEAD_DIFFUSE * facing, specular }
 }
 
-/// The lamp at a point that nothing hides from it; both are relative to the camera.
+/// The lamp at a point seen by `eye`, if nothing hides it.
 #[inline]
-pub fn lamp(normal: Vec3, point: Vec3, lamp: Vec3) -> Shine {
+pub fn lamp(normal: Vec3, point: Vec3, eye: Vec3, lamp: Vec3) -> Shine {
     let to_light = unit(minus(lamp, point));
     let facing = dot(normal, to_light);
     // The lamp shines down, so the cosine of its angle is the height of the unit vector towards it.
@@ -48,21 +48,27 @@ pub fn lamp(normal: Vec3, point: Vec3, lamp: Vec3) -> Shine {
     let square = cosine * cosine;
     let fourth = square * square;
     let cone = fourth * fourth * square;
-    let specular = LAMP_SPECULAR * GLOSS * highlight(normal, to_light, point);
+    let specular = LAMP_SPECULAR * GLOSS * highlight(normal, to_light, minus(eye, point));
     Shine { diffuse: cone * LAMP_DIFFUSE * facing, specular: cone * specular }
 }
 
-/// (N·H)⁶⁴ for a camera at the origin.
+/// (N·H)⁶⁴.
 #[inline]
-fn highlight(normal: Vec3, to_light: Vec3, point: Vec3) -> f32 {
-    let to_camera = times(unit(point), -1.0);
-    to_the_64(dot(normal, unit(plus(to_light, to_camera))).max(0.0))
+fn highlight(normal: Vec3, to_light: Vec3, to_eye: Vec3) -> f32 {
+    to_the_64(dot(normal, unit(plus(to_light, unit(to_eye)))).max(0.0))
 }
 
 /// The colour of the walker's skin under this light.
 #[inline]
 pub fn skin(shine: Shine) -> [f32; 3] {
     SKIN.map(|colour| colour * shine.diffuse + shine.specular)
+}
+
+impl Shine {
+    #[inline]
+    pub fn times(self, factor: f32) -> Self {
+        Self { diffuse: self.diffuse * factor, specular: self.specular * factor }
+    }
 }
 
 impl std::ops::Add for Shine {

@@ -16,6 +16,9 @@ const COS: f32 = 0.5;
 /// The camera `side` looks along y, 30° downwards.
 pub const CAMERA: Frame = Frame { right: [1.0, 0.0, 0.0], up: [0.0, COS, SIN], ahead: [0.0, SIN, -COS] };
 
+/// The camera is where everything is measured from.
+pub const EYE: Vec3 = [0.0; 3];
+
 /// The light shines straight down.
 pub const LAMP: Frame = Frame { right: [1.0, 0.0, 0.0], up: [0.0, 1.0, 0.0], ahead: [0.0, 0.0, -1.0] };
 
@@ -36,13 +39,13 @@ pub const HEAD_SPECULAR: f32 = 0.1;
 /// The colour of the walker, and how much of a specular light every material returns.
 pub const SKIN: [f32; 3] = [0.7, 0.5, 0.3];
 pub const GLOSS: f32 = 0.5;
+/// How much of what it mirrors the floor returns; MuJoCo adds it to the floor's own colour.
+pub const REFLECTANCE: f32 = 0.2;
 
-impl Frame {
-    /// The direction through the point (x, y) of a screen at distance 1.
-    #[inline]
-    pub fn through(&self, x: f32, y: f32) -> Vec3 {
-        [0, 1, 2].map(|i| self.right[i] * x + self.up[i] * y + self.ahead[i])
-    }
+/// The direction from the camera through the point (x, y) of a screen at distance 1.
+#[inline]
+pub fn through(x: f32, y: f32) -> Vec3 {
+    [x, COS * y + SIN, SIN * y - COS]
 }
 
 /// A pose, ready to be drawn.

@@ -3,7 +3,7 @@
 //! MuJoCo draws the sky as a cube of six textures of 800 × 800 texels around the scene. The camera turns with nothing, so it sees the
 //! same part of two faces for ever, and the sky is a constant picture.
 
-use super::scene::{CAMERA, HALF_VIEW};
+use super::scene::{CAMERA, HALF_VIEW, through};
 use super::texture::{Beyond, Pyramid};
 use std::sync::OnceLock;
 
@@ -70,7 +70,7 @@ pub fn picture(width: usize, height: usize) -> Vec<u8> {
 
 /// The sky through the point (x, y) of a screen at distance 1 with pixels of this size.
 fn colour(faces: &[Pyramid; 2], x: f32, y: f32, pixel: f32) -> [u8; 3] {
-    let [_, ahead, up] = CAMERA.through(x, y);
+    let [_, ahead, up] = through(x, y);
     let [_, ahead_by_y, up_by_y] = CAMERA.up;
     // In front of us is the face that MuJoCo calls the back one, with x to the left; below us, t grows ahead. On a face the
     // coordinates are quotients from −1 to 1, and depth² is the denominator of their derivatives.

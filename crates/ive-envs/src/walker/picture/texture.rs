@@ -73,11 +73,6 @@ impl Pyramid {
         Self { levels }
     }
 
-    /// How many texels the whole texture has along a side.
-    pub fn side(&self) -> usize {
-        self.levels[0].side
-    }
-
     /// The two levels between which a pixel as wide as `width` texels lies, and how far it is from the first to the second.
     fn around(&self, width: f32) -> (&Level, &Level, f32) {
         let height = (libm::log2f(width)).clamp(0.0, (self.levels.len() - 1) as f32);
@@ -126,7 +121,9 @@ impl Line {
     /// The texture at `s`, which may be any number: only its fraction counts.
     #[inline]
     pub fn sample(&self, s: f32) -> f32 {
-        let fraction = s - s.floor();
+        // Cheaper than `floor`, which is a call where the processor may not have the instruction.
+        let rest = s - s as i32 as f32;
+        let fraction = if rest < 0.0 { rest + 1.0 } else { rest };
         let linear = |row: &[f32]| {
             let side = row.len() - 1;
             let place = fraction * side as f32 - 0.5;

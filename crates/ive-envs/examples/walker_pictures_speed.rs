@@ -10,7 +10,8 @@ const PASSES: usize = 10;
 const REPEATS: usize = 10;
 
 fn poses() -> Result<Vec<Qpos>, Box<dyn Error>> {
-    let json: Vec<serde_json::Value> = serde_json::from_str(include_str!("../tests/fixtures/walker_pictures.json"))?;
+    let json: Vec<serde_json::Value> =
+        serde_json::from_str(include_str!("../tests/fixtures/walker_pictures.json"))?;
     let mut poses = Vec::new();
     for pose in &json {
         poses.push(serde_json::from_value(pose["qpos"].clone())?);
@@ -38,7 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             best = best.min(start.elapsed().as_secs_f64());
         }
         let rate = (REPEATS * poses.len()) as f64 / best;
-        println!("{side:>3} × {side:<3} {sampling:<8?} {rate:>7.0} pictures per CPU-second, {:>6.1} µs each", 1e6 / rate);
+        let sampling = format!("{sampling:?}");
+        println!(
+            "{side:>3} × {side:<3} {sampling:<8} {rate:>7.0} pictures per CPU-second, {:>6.1} µs each",
+            1e6 / rate
+        );
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! `walker_pictures.py` made the fixtures with dm_control 1.0.50, MuJoCo 3.17.0 and EGL. Poses with even numbers served to find out how
 //! MuJoCo draws ("studied"); poses with odd numbers were kept apart ("held out").
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use ive_envs::walker::picture::kinematics::{self, Point};
 use ive_envs::walker::picture::{PictureError, Qpos, Renderer, Sampling};
 use std::fs::File;
@@ -18,6 +20,8 @@ struct Reference {
     qpos: Qpos,
     geoms: Vec<Point>,
     centre_of_mass: Point,
+    camera: Point,
+    light: Point,
     picture: Vec<u8>,
 }
 
@@ -47,6 +51,8 @@ fn references() -> Vec<Reference> {
             qpos: numbers(&pose["qpos"]),
             geoms: pose["geoms"].as_array().unwrap().iter().map(numbers).collect(),
             centre_of_mass: numbers(&pose["centre_of_mass"]),
+            camera: numbers(&pose["camera"]),
+            light: numbers(&pose["light"]),
             picture: picture.to_vec(),
         })
         .collect()
@@ -106,11 +112,12 @@ fn pictures_are_close_to_those_of_mujoco() {
         let held_out = report("held out", &pick(&|i, _| i % 2 == 1));
         let mean = report("all", &pick(&|_, _| true));
         assert!(mean <= 4.0 && held_out <= 4.0, "the bar is 4 of 255");
+        assert!(sampling != Sampling::Edges || mean <= 1.0, "the default was closer than this");
     }
 }
 
 #[test]
-fn capsules_and_centre_of_mass_are_where_mujoco_puts_them() {
+fn capsules_camera_and_light_are_where_mujoco_puts_them() {
     for reference in references() {
         let body = kinematics::body(&reference.qpos);
         let near = |ours: Point, theirs: Point| {
@@ -122,7 +129,96 @@ fn capsules_and_centre_of_mass_are_where_mujoco_puts_them() {
             near(capsule.centre(), theirs);
         }
         near(body.centre_of_mass, reference.centre_of_mass);
+        near(body.camera(), reference.camera);
+        near(body.light(), reference.light);
     }
+}
+
+#[test]
+fn a_picture_depends_on_the_pose_alone() {
+    let references = references();
+    let (mut one, mut other) = (Renderer::default(), Renderer::default());
+    let forwards: Vec<_> = references.iter().map(|r| one.render(&r.qpos).unwrap()).collect();
+    let mut backwards: Vec<_> = references.iter().rev().map(|r| other.render(&r.qpos).unwrap()).collect();
+    backwards.reverse();
+    assert!(forwards == backwards);
+}
+
+/// The bytes of all pictures together, from one of our machines: others must find the same.
+#[test]
+fn value_stability_of_the_pictures() {
+    let mut renderer = Renderer::default();
+    let pictures: Vec<u8> = references().iter().flat_map(|r| renderer.render(&r.qpos).unwrap()).collect();
+    assert_eq!(ive_envs::fnv1a(&pictures), 14_933_128_203_312_663_857);
+}
+
+#[test]
+fn a_supersampled_picture_shows_the_same_scene() {
+    let (mut plain, mut fine) = (Renderer::default(), Renderer::new(SIDE, SIDE, Sampling::Super(3)).unwrap());
+    for reference in references().iter().step_by(9) {
+        let d = difference(&plain.render(&reference.qpos).unwrap(), &fine.render(&reference.qpos).unwrap());
+        assert!(d.mean > 0.0 && d.mean < 3.0, "{}", d.mean);
+    }
+}
+
+#[test]
+fn other_shapes_keep_the_vertical_view() {
+    // Twice as wide: the middle half is the square picture.
+    let mut wide = Renderer::new(2 * SIDE, SIDE, Sampling::Edges).unwrap();
+    let mut square = Renderer::default();
+    let qpos = references()[40].qpos;
+    let (wide, square) = (wide.render(&qpos).unwrap(), square.render(&qpos).unwrap());
+    let middle: Vec<u8> =
+        wide.chunks(6 * SIDE).flat_map(|row| row[SIDE / 2 * 3..3 * SIDE / 2 * 3].iter().copied()).collect();
+    assert!(difference(&middle, &square).mean < 0.1);
+}
+
+#[test]
+fn sizes_that_make_no_picture_are_refused() {
+    for (width, height) in [(0, 64), (64, 0), (2049, 64), (64, usize::MAX)] {
+        assert_eq!(
+            Renderer::new(width, height, Sampling::Edges).err(),
+            Some(PictureError::Size { width, height })
+        );
+    }
+    for n in [0, 9, usize::MAX] {
+        assert_eq!(Renderer::new(64, 64, Sampling::Super(n)).err(), Some(PictureError::Supersampling(n)));
+    }
+    let mut renderer = Renderer::new(3, 2, Sampling::Single).unwrap();
+    assert_eq!(renderer.render(&[0.0; 9]).map(|picture| picture.len()), Ok(18));
+    let wrong = renderer.render_into(&[0.0; 9], &mut [0; 17]);
+    assert_eq!(wrong, Err(PictureError::Length { expected: 18, got: 17 }));
+}
+
+#[test]
+fn a_pose_that_is_not_finite_is_refused_and_leaves_the_buffer_alone() {
+    let mut renderer = Renderer::default();
+    for value in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        let mut qpos = [0.0; 9];
+        qpos[4] = value;
+        let mut picture = vec![7; BYTES];
+        let error = renderer.render_into(&qpos, &mut picture).unwrap_err();
+        assert!(matches!(error, PictureError::NotFinite { index: 4, .. }));
+        assert!(error.to_string().contains("qpos[4]"));
+        assert!(picture.iter().all(|&byte| byte == 7));
+    }
+}
+
+#[test]
+fn absurd_poses_are_drawn_without_complaint() {
+    let mut renderer = Renderer::default();
+    for index in 0..9 {
+        for size in [1e3, 1e6, 1e20, 1e40, 1e300, f64::MAX] {
+            for value in [size, -size] {
+                let mut qpos = [0.1; 9];
+                qpos[index] = value;
+                renderer.render(&qpos).unwrap();
+                renderer.render(&[value; 9]).unwrap();
+            }
+        }
+    }
+    // Nothing of it stays behind.
+    assert!(renderer.render(&[0.0; 9]) == Renderer::default().render(&[0.0; 9]));
 }
 
 /// Places pictures in columns of `across`, each `zoom` times as large.

@@ -2,7 +2,7 @@
 
 use super::floor::{self, Floor};
 use super::kinematics::Qpos;
-use super::layer::{Layer, NOTHING, Samples, Screen};
+use super::layer::{Layer, NOTHING, Samples, Screen, single};
 use super::light::{head, lamp, skin};
 use super::scene::{EYE, REFLECTANCE, Scene};
 use super::shadow::Shadow;
@@ -60,7 +60,7 @@ impl Canvas {
             let [from, to] = shadow.along(line.point(0.0));
             let mirror = self.mirrored.rows.contains(&row);
             for column in 0..self.screen.width {
-                let x = self.screen.x(column as f32 + 0.5);
+                let x = self.screen.x(single(column) + 0.5);
                 let part = seen.part(x);
                 if part == 0.0 || !self.walker.at(row, column).contains(&NOTHING) {
                     continue;
@@ -147,6 +147,7 @@ impl Seen {
 fn blend(pixel: &mut [u8], colour: [f32; 3], part: f32) {
     for (byte, colour) in pixel.iter_mut().zip(colour) {
         let below = f32::from(*byte);
-        *byte = (below + (colour.min(255.0) - below) * part + 0.5) as u8;
+        let mixed = if part == 1.0 { colour } else { below + (colour.min(255.0) - below) * part };
+        *byte = (mixed + 0.5) as u8;
     }
 }

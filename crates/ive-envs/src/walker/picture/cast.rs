@@ -157,3 +157,50 @@ fn tangents(side: f32, depth: f32, radius: f32) -> [f32; 2] {
     let below = depth * depth - radius * radius;
     [(side * depth - reach) / below, (side * depth + reach) / below]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AHEAD: Frame = Frame { right: [1.0, 0.0, 0.0], up: [0.0, 0.0, 1.0], ahead: [0.0, 1.0, 0.0] };
+
+    /// An upright capsule of length 2 and radius ½, five ahead of us.
+    fn upright() -> Target {
+        Target::new([[0.0, 5.0, -1.0], [0.0, 5.0, 1.0]], 0.5)
+    }
+
+    #[test]
+    fn rays_meet_the_cylinder_and_both_balls() {
+        let near = |t: f32, expected: f32| assert!((t - expected).abs() < 1e-5, "{t} {expected}");
+        near(upright().hit([0.0, 1.0, 0.0]), 4.5);
+        near(upright().hit([0.0, 2.0, 0.0]), 2.25);
+        // Through (3/10, 5 − 4/10): 3² + 4² = 5², on the cylinder.
+        near(upright().hit([0.3, 4.6, 0.9]), 1.0);
+        // Through the upper ball at (0, 5 − 3/10, 1 + 4/10), and the lower one likewise.
+        near(upright().hit([0.0, 4.7, 1.4]), 1.0);
+        near(upright().hit([0.0, 4.7, -1.4]), 1.0);
+        assert_eq!(upright().hit([0.0, 5.0, 1.6]), f32::INFINITY);
+        assert_eq!(upright().hit([0.6, 5.0, 0.0]), f32::INFINITY);
+        assert_eq!(upright().hit([0.0, -1.0, 0.0]), f32::INFINITY, "it is behind us");
+    }
+
+    #[test]
+    fn normals_point_away_from_the_line() {
+        let near = |a: Vec3, b: Vec3| assert!(minus(a, b).iter().all(|d| d.abs() < 1e-5), "{a:?} {b:?}");
+        near(upright().normal([0.3, 4.6, 0.9]), [0.6, -0.8, 0.0]);
+        near(upright().normal([0.0, 4.7, 1.4]), [0.0, -0.6, 0.8]);
+    }
+
+    #[test]
+    fn the_outline_is_just_wide_enough() {
+        // The tangent to a circle of radius r at distance d has the sine r / d.
+        let slope = libm::tanf(libm::asinf(0.1));
+        let outline = upright().outline(&AHEAD);
+        assert!((outline.x[1] - slope).abs() < 1e-5 && (outline.x[0] + slope).abs() < 1e-5);
+        assert!(upright().hit([0.999 * slope, 1.0, 0.0]) < f32::INFINITY);
+        assert_eq!(upright().hit([1.001 * slope, 1.0, 0.0]), f32::INFINITY);
+        let top = outline.y[1];
+        assert!(upright().hit([0.0, 1.0, 0.999 * top]) < f32::INFINITY);
+        assert_eq!(upright().hit([0.0, 1.0, 1.001 * top]), f32::INFINITY);
+    }
+}

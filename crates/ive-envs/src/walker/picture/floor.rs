@@ -18,9 +18,8 @@ const ROWS: usize = 4;
 const COLUMN: f64 = (X[1] - X[0]) / COLUMNS as f64;
 const ROW: f32 = 2.0 * HALF_WIDTH / ROWS as f32;
 
-/// The texture shows 2 × 2 tiles of 1 m; one corner of it lies at (0, −0.2).
+/// The texture shows 2 × 2 tiles of 1 m. It begins in the far left corner of the floor, and its rows run towards us.
 const PERIOD: f64 = 2.0;
-const TILES_AT: f32 = -0.2;
 /// Texels along a side, and the two colours in bytes.
 const SIDE: usize = 300;
 const DARK: [f32; 3] = [25.0, 51.0, 76.0];
@@ -73,7 +72,7 @@ impl Floor {
             x: X.map(|edge| (edge - x) as f32),
             y: edges,
             z: height,
-            tiles_at: -(x % PERIOD) as f32,
+            tiles_at: ((X[0] - x) % PERIOD) as f32,
             first,
             corners: (0..=right - left)
                 .map(|column| [0, 1, 2, 3, 4].map(|row| corner(column, row)))
@@ -133,7 +132,7 @@ impl Floor {
         let up = distance * pixel * (CAMERA.up[1] - CAMERA.up[2] * ahead[1] / ahead[2]);
         let texels = SIDE as f32 / PERIOD as f32;
         let from_edge = y - self.y[0];
-        let t = (from_edge - HALF_WIDTH - TILES_AT) / PERIOD as f32;
+        let t = (self.y[1] - y) / PERIOD as f32;
         tiles.line(t, right.max(up) * texels, texture);
         let row = (from_edge / ROW).clamp(0.0, (ROWS - 1) as f32) as usize;
         FloorLine { floor: self, texture, distance, y, row, part: from_edge / ROW - row as f32 }
@@ -166,15 +165,17 @@ impl FloorLine<'_> {
         let bright = self.texture.sample((x - self.floor.tiles_at) / PERIOD as f32);
         let lamp = if lit { self.lamp(x) } else { Shine::default() };
         let light = self.floor.head + lamp.diffuse;
-        [0, 1, 2].map(|i| (DARK[i] + (BRIGHT[i] - DARK[i]) * bright) * light + 255.0 * lamp.specular)
+        let channel = |i: usize| (DARK[i] + (BRIGHT[i] - DARK[i]) * bright) * light + 255.0 * lamp.specular;
+        [channel(0), channel(1), channel(2)]
     }
 
     /// The lamp's light between the corners of a triangle. The diagonal runs from the second corner in x to the second in y.
     #[inline]
     fn lamp(&self, x: f32) -> Shine {
         let columns = (x - self.floor.first) / COLUMN as f32;
-        let column = (columns.max(0.0) as usize).min(self.floor.corners.len() - 2);
+        let column = (columns as i32).clamp(0, self.floor.corners.len() as i32 - 2);
         let (a, b) = (columns - column as f32, self.part);
+        let column = column as usize;
         let [left, right] = [&self.floor.corners[column], &self.floor.corners[column + 1]];
         let [near, far] = [self.row, self.row + 1];
         let (c, d) = (1.0 - a, 1.0 - b);

@@ -48,9 +48,12 @@ pub struct Body {
     pub centre_of_mass: Point,
 }
 
+/// Where camera `side` and the light are in the pose of all zeros. Both keep their distance to the centre of mass (`trackcom`).
+const CAMERA_AT: Point = [0.0, -2.0, TORSO_HEIGHT + 0.7];
+const LIGHT_AT: Point = [0.0, 0.0, TORSO_HEIGHT + 2.0];
 /// Height of the torso's middle when `rootz` is 0.
 const TORSO_HEIGHT: f64 = 1.3;
-/// Distances from the middle of the torso to the hips, from hip to knee and from knee to ankle.
+/// Distances from the middle of the torso to either end of its line, the lower one being the hips, from hip to knee and from knee to ankle.
 const HIP: f64 = 0.3;
 const THIGH: f64 = 0.45;
 const LEG: f64 = 0.5;
@@ -107,6 +110,25 @@ pub fn body(qpos: &Qpos) -> Body {
         torso: [qpos[1], 0.0, TORSO_HEIGHT + qpos[0]],
         capsules,
         centre_of_mass: centre_of_mass(&capsules),
+    }
+}
+
+impl Body {
+    /// The camera that follows the walker, relative to [`torso`](Self::torso).
+    pub fn camera(&self) -> Point {
+        self.following(CAMERA_AT)
+    }
+
+    /// The light that follows the walker, relative to [`torso`](Self::torso).
+    pub fn light(&self) -> Point {
+        self.following(LIGHT_AT)
+    }
+
+    /// What is as far from the centre of mass as this place is in the pose of all zeros.
+    fn following(&self, place: Point) -> Point {
+        let upright = body(&[0.0; 9]);
+        [0, 1, 2]
+            .map(|i| self.centre_of_mass[i] + (place[i] - (upright.torso[i] + upright.centre_of_mass[i])))
     }
 }
 

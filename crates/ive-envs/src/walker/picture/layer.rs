@@ -22,23 +22,26 @@ pub struct Screen {
     pub height: usize,
     /// The size of a pixel.
     pub pixel: f32,
+    /// Half the width and half the height, in pixels.
+    half: [f32; 2],
 }
 
 impl Screen {
     pub fn new(width: usize, height: usize) -> Self {
-        Self { width, height, pixel: 2.0 * HALF_VIEW / height as f32 }
+        let half = [0.5 * width as f32, 0.5 * height as f32];
+        Self { width, height, pixel: HALF_VIEW / half[1], half }
     }
 
     /// From pixels, counted from the left, to a place on the screen.
     #[inline]
     pub fn x(&self, column: f32) -> f32 {
-        (column - 0.5 * self.width as f32) * self.pixel
+        (column - self.half[0]) * self.pixel
     }
 
     /// From pixels, counted from the top, to a place on the screen.
     #[inline]
     pub fn y(&self, row: f32) -> f32 {
-        (0.5 * self.height as f32 - row) * self.pixel
+        (self.half[1] - row) * self.pixel
     }
 
     /// The direction through the middle of a line at this height, in pixels from the top.
@@ -49,19 +52,19 @@ impl Screen {
 
     /// The pixels between two heights on the screen, and those between two places across it.
     pub fn rows(&self, top: f32, bottom: f32) -> Range<usize> {
-        let row = |y: f32| 0.5 * self.height as f32 - y / self.pixel;
+        let row = |y: f32| self.half[1] - y / self.pixel;
         pixels(row(top), row(bottom), self.height)
     }
 
     pub fn columns(&self, left: f32, right: f32) -> Range<usize> {
-        let column = |x: f32| x / self.pixel + 0.5 * self.width as f32;
+        let column = |x: f32| x / self.pixel + self.half[0];
         pixels(column(left), column(right), self.width)
     }
 
     /// The direction through a pixel, at a place within it.
     #[inline]
     pub fn direction(&self, row: usize, column: usize, [x, y]: [f32; 2]) -> Vec3 {
-        through(self.x(column as f32 + x), self.y(row as f32 + y))
+        through(self.x(single(column) + x), self.y(single(row) + y))
     }
 }
 
@@ -133,16 +136,19 @@ impl Layer {
         columns: &Range<usize>,
         hidden: &impl Fn(Vec3, f32) -> bool,
     ) {
+        let (width, samples) = (self.screen.width, self.samples);
         for row in rows.clone() {
-            for column in columns.clone() {
-                for (sample, &place) in self.samples.iter().enumerate() {
+            let pixels =
+                (row * width + columns.start) * samples.len()..(row * width + columns.end) * samples.len();
+            let nearest = self.nearest[pixels.clone()].chunks_exact_mut(samples.len());
+            let distances = self.distance[pixels].chunks_exact_mut(samples.len());
+            for ((nearest, distances), column) in nearest.zip(distances).zip(columns.clone()) {
+                for ((nearest, known), &place) in nearest.iter_mut().zip(distances).zip(samples) {
                     let direction = self.screen.direction(row, column, place);
                     let distance = target.hit(direction);
-                    let index = (row * self.screen.width + column) * self.samples.len() + sample;
-                    let first = self.nearest[index] == NOTHING || distance < self.distance[index];
+                    let first = *nearest == NOTHING || distance < *known;
                     if distance < f32::INFINITY && first && !hidden(direction, distance) {
-                        self.nearest[index] = number;
-                        self.distance[index] = distance;
+                        (*nearest, *known) = (number, distance);
                     }
                 }
             }
@@ -183,6 +189,12 @@ impl Layer {
         }
         (sum, count)
     }
+}
+
+/// The number of a row or column. Through `i32`, because the way from `usize` to `f32` is a slow one.
+#[inline]
+pub fn single(index: usize) -> f32 {
+    index as i32 as f32
 }
 
 /// The pixels from 0 to `end` that an interval touches.

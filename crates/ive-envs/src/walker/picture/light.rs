@@ -30,8 +30,11 @@ pub struct Shine {
 pub fn head(normal: Vec3, point: Vec3, eye: Vec3) -> Shine {
     let to_light = times(CAMERA.ahead, -1.0);
     let facing = dot(normal, to_light).max(0.0);
-    let specular =
-        if facing > 0.0 { HEAD_SPECULAR * GLOSS * highlight(normal, to_light, minus(eye, point)) } else { 0.0 };
+    let specular = if facing > 0.0 {
+        HEAD_SPECULAR * GLOSS * highlight(normal, to_light, minus(eye, point))
+    } else {
+        0.0
+    };
     Shine { diffuse: HEAD_AMBIENT + HEAD_DIFFUSE * facing, specular }
 }
 
@@ -77,5 +80,45 @@ impl std::ops::Add for Shine {
     #[inline]
     fn add(self, other: Self) -> Self {
         Self { diffuse: self.diffuse + other.diffuse, specular: self.specular + other.specular }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walker::picture::scene::EYE;
+
+    const UP: Vec3 = [0.0, 0.0, 1.0];
+
+    fn near(a: f32, b: f32) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+
+    /// 0.4 + 0.8 · cos 60°, which MuJoCo's floor shows too: 102 + 102 of 255.
+    #[test]
+    fn the_floor_under_the_camera_light() {
+        near(head(UP, [0.0, 1.0, -2.0], EYE).diffuse, 0.8);
+        near(head([0.0, 1.0, 0.0], [0.0, 1.0, -2.0], EYE).diffuse, 0.4);
+    }
+
+    /// Straight below the lamp it is 0.7; at 30° from the axis the cone is cos¹⁰ and the floor is turned away by another cos.
+    #[test]
+    fn the_lamp_fades_like_the_tenth_power() {
+        let lamp_at = [0.0, 0.0, 3.0];
+        near(lamp(UP, [0.0; 3], [0.0, 9.0, 0.1], lamp_at).diffuse, 0.7);
+        let cosine = 0.75_f32.sqrt();
+        near(lamp(UP, [3.0_f32.sqrt(), 0.0, 0.0], [0.0, 9.0, 0.1], lamp_at).diffuse, 0.7 * cosine.powi(11));
+        assert_eq!(lamp(UP, [3.1, 0.0, 0.0], EYE, lamp_at).diffuse, 0.0, "beyond 45°");
+        assert_eq!(lamp([0.0, 0.0, -1.0], [0.0; 3], EYE, lamp_at).diffuse, 0.0, "turned away");
+    }
+
+    /// An eye where the mirror image of the lamp would shine sees all of 0.3 · ½.
+    #[test]
+    fn the_highlight_is_where_a_mirror_would_show_the_lamp() {
+        let lamp_at = [0.0, 0.0, 3.0];
+        near(lamp(UP, [0.0; 3], [0.0, 0.0, 7.0], lamp_at).specular, 0.15);
+        // 20° off the axis, the half vector is 10° off.
+        let eye = [0.0, libm::sinf(0.349_065_86), libm::cosf(0.349_065_86)];
+        near(lamp(UP, [0.0; 3], eye, lamp_at).specular, 0.15 * libm::powf(libm::cosf(0.174_532_93), 64.0));
     }
 }

@@ -174,7 +174,7 @@ pub enum PictureError {
         /// The height asked for.
         height: usize,
     },
-    /// There are no so many samples.
+    /// There are no pictures with so many samples.
     Supersampling(usize),
 }
 

@@ -22,10 +22,6 @@ pub const EYE: Vec3 = [0.0; 3];
 /// The light shines straight down.
 pub const LAMP: Frame = Frame { right: [1.0, 0.0, 0.0], up: [0.0, 1.0, 0.0], ahead: [0.0, 0.0, -1.0] };
 
-/// Where camera and light are in the pose of all zeros. Both keep their distance to the centre of mass (`trackcom`).
-const CAMERA_AT: Point = [0.0, -2.0, 2.0];
-const LIGHT_AT: Point = [0.0, 0.0, 3.3];
-
 /// The lamp: colour white, with these strengths; it fades like the tenth power of the cosine and ends at 45°.
 pub const LAMP_DIFFUSE: f32 = 0.7;
 pub const LAMP_SPECULAR: f32 = 0.3;
@@ -65,11 +61,9 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(qpos: &Qpos) -> Self {
-        let Body { torso, capsules, centre_of_mass } = body(qpos);
-        let [camera_offset, light_offset] = offsets();
-        // Relative to the torso first: those differences stay small and exact wherever the walker is.
-        let camera = plus(centre_of_mass, camera_offset);
-        let light = plus(centre_of_mass, light_offset);
+        let body = body(qpos);
+        let Body { torso, capsules, .. } = body;
+        let (camera, light) = (body.camera(), body.light());
         let height = torso[2] + camera[2];
         let seen_from = |from: Point| {
             capsules.map(|capsule| {
@@ -91,13 +85,6 @@ impl Scene {
             obstacles: seen_from(light),
         }
     }
-}
-
-/// From the centre of mass to the camera and to the light.
-fn offsets() -> [Point; 2] {
-    let upright = body(&[0.0; 9]);
-    let centre = plus(upright.torso, upright.centre_of_mass);
-    [minus(CAMERA_AT, centre), minus(LIGHT_AT, centre)]
 }
 
 fn plus(a: Point, b: Point) -> Point {

@@ -9,8 +9,8 @@ writes two files into `crates/ive-envs/tests/fixtures`:
   mass, the camera and the light;
 - `walker_pictures.png`: the pictures of 64 x 64 pixels, one below the other in the same order.
 
-Poses come in pairs of the same kind. Those with even numbers served to find out how MuJoCo draws; those with odd numbers were looked at
-only by the test, which reports both halves.
+Poses come in pairs of the same kind. The first of a pair, from one seed, served to find out how MuJoCo draws. The second, from another
+seed, was added when the renderer was finished; the test reports both halves.
 """
 
 import json
@@ -21,6 +21,7 @@ import zlib
 import numpy as np
 from dm_control import suite
 
+STUDIED, HELD_OUT = 2022, 2023
 SIDE = 64
 FOLDER = pathlib.Path(__file__).parent / "fixtures"
 GEOMS = ["torso", "right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot"]
@@ -122,26 +123,33 @@ def png(path, rows):
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
 
 
-def main():
-    random = np.random.RandomState(2022)
+def draw(seed):
+    """All kinds of poses with their pictures."""
+    random = np.random.RandomState(seed)
     physics = suite.load("walker", "walk", task_kwargs={"random": 0}).physics
-    poses, pictures = [], []
+    made = []
     for kind, count in KINDS:
         for _ in range(count):
             kind(physics, random)
             data = physics.named.data
-            poses.append({
+            pose = {
                 "kind": kind.__name__,
                 "qpos": physics.data.qpos.tolist(),
                 "geoms": [data.geom_xpos[name].tolist() for name in GEOMS],
                 "centre_of_mass": data.subtree_com["torso"].tolist(),
                 "camera": data.cam_xpos["side"].tolist(),
                 "light": data.light_xpos["light"].tolist(),
-            })
-            pictures.append(physics.render(SIDE, SIDE, camera_id=0))
-    FOLDER.joinpath("walker_pictures.json").write_text(
-        "[\n" + ",\n".join(json.dumps(pose) for pose in poses) + "\n]\n")
-    png(FOLDER / "walker_pictures.png", np.concatenate(pictures))
+            }
+            made.append((pose, physics.render(SIDE, SIDE, camera_id=0)))
+    return made
+
+
+def main():
+    studied, held_out = draw(STUDIED), draw(HELD_OUT)
+    made = [pair[i % 2] for i, pair in enumerate(zip(studied, held_out))]
+    lines = ",\n".join(json.dumps(pose) for pose, _ in made)
+    FOLDER.joinpath("walker_pictures.json").write_text("[\n" + lines + "\n]\n")
+    png(FOLDER / "walker_pictures.png", np.concatenate([picture for _, picture in made]))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 //!
 //! It reaches from x = −2 to 498 and from y = −0.8 to 0.8. MuJoCo draws it as a mesh of 198 × 4 rectangles, of two triangles each, and the
 //! lamp is computed at their corners only. With 2.5 m between corners the light on the floor is plainly made of triangles, so
-//! we compute the same corners. Numbers of rectangles, the diagonal and the place of the tiles were found by comparison.
+//! we compute the same corners. Numbers of rectangles, the diagonal and the place of the tiles were found
+//! by comparison. A texture multiplies all light, the specular part too.
 
 use super::cast::{Vec3, dot};
-use super::light::{Shine, head, lamp};
+use super::light::{head, lamp};
 use super::scene::{CAMERA, EYE, HALF_VIEW, Scene};
 use super::texture::{Line, Pyramid};
 
@@ -49,7 +50,7 @@ pub struct Floor {
     tiles_at: f32,
     /// The corners of the mesh that may be seen: x of the first column, the light at each column.
     first: f32,
-    corners: Vec<[Shine; ROWS + 1]>,
+    corners: Vec<[f32; ROWS + 1]>,
     head: f32,
 }
 
@@ -66,7 +67,7 @@ impl Floor {
         let first = (X[0] + left as f64 * COLUMN - x) as f32;
         let corner = |column: usize, row: usize| {
             let point = [first + (column as f64 * COLUMN) as f32, edges[0] + row as f32 * ROW, height];
-            lamp(UP, point, EYE, scene.lamp)
+            lamp(UP, point, EYE, scene.lamp).sum()
         };
         Self {
             x: X.map(|edge| (edge - x) as f32),
@@ -77,7 +78,7 @@ impl Floor {
             corners: (0..=right - left)
                 .map(|column| [0, 1, 2, 3, 4].map(|row| corner(column, row)))
                 .collect(),
-            head: head(UP, [0.0, 1.0, height], EYE).diffuse,
+            head: head(UP, [0.0, 1.0, height], EYE).sum(),
         }
     }
 
@@ -163,15 +164,14 @@ impl FloorLine<'_> {
     pub fn colour(&self, x: f32, lit: bool) -> [f32; 3] {
         let x = self.distance * x;
         let bright = self.texture.sample((x - self.floor.tiles_at) / PERIOD as f32);
-        let lamp = if lit { self.lamp(x) } else { Shine::default() };
-        let light = self.floor.head + lamp.diffuse;
-        let channel = |i: usize| (DARK[i] + (BRIGHT[i] - DARK[i]) * bright) * light + 255.0 * lamp.specular;
+        let light = self.floor.head + if lit { self.lamp(x) } else { 0.0 };
+        let channel = |i: usize| (DARK[i] + (BRIGHT[i] - DARK[i]) * bright) * light;
         [channel(0), channel(1), channel(2)]
     }
 
     /// The lamp's light between the corners of a triangle. The diagonal runs from the second corner in x to the second in y.
     #[inline]
-    fn lamp(&self, x: f32) -> Shine {
+    fn lamp(&self, x: f32) -> f32 {
         let columns = (x - self.floor.first) / COLUMN as f32;
         let column = (columns as i32).clamp(0, self.floor.corners.len() as i32 - 2);
         let (a, b) = (columns - column as f32, self.part);
@@ -180,9 +180,9 @@ impl FloorLine<'_> {
         let [near, far] = [self.row, self.row + 1];
         let (c, d) = (1.0 - a, 1.0 - b);
         if a + b < 1.0 {
-            left[near].times(c - b) + right[near].times(a) + left[far].times(b)
+            left[near] * (c - b) + right[near] * a + left[far] * b
         } else {
-            right[far].times(a - d) + left[far].times(c) + right[near].times(d)
+            right[far] * (a - d) + left[far] * c + right[near] * d
         }
     }
 }

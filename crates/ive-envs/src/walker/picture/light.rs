@@ -68,9 +68,9 @@ pub fn skin(shine: Shine) -> [f32; 3] {
 }
 
 impl Shine {
-    #[inline]
-    pub fn times(self, factor: f32) -> Self {
-        Self { diffuse: self.diffuse * factor, specular: self.specular * factor }
+    /// Both parts, where one colour serves for both.
+    pub fn sum(self) -> f32 {
+        self.diffuse + self.specular
     }
 }
 

@@ -175,13 +175,13 @@ fn other_shapes_keep_the_vertical_view() {
 
 #[test]
 fn sizes_that_make_no_picture_are_refused() {
-    for (width, height) in [(0, 64), (64, 0), (2049, 64), (64, usize::MAX)] {
+    for (width, height) in [(0, 64), (64, 0), (1025, 64), (64, usize::MAX)] {
         assert_eq!(
             Renderer::new(width, height, Sampling::Edges).err(),
             Some(PictureError::Size { width, height })
         );
     }
-    for n in [0, 9, usize::MAX] {
+    for n in [0, 5, usize::MAX] {
         assert_eq!(Renderer::new(64, 64, Sampling::Super(n)).err(), Some(PictureError::Supersampling(n)));
     }
     let mut renderer = Renderer::new(3, 2, Sampling::Single).unwrap();

@@ -34,9 +34,9 @@ use std::fmt;
 /// Pixels along a side of an observation.
 pub const SIDE: usize = 64;
 /// The largest width and height.
-pub const MAX_SIDE: usize = 2048;
+pub const MAX_SIDE: usize = 1024;
 /// The largest number of samples along a side of a pixel.
-pub const MAX_SUPERSAMPLING: usize = 8;
+pub const MAX_SUPERSAMPLING: usize = 4;
 
 /// How edges become smooth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

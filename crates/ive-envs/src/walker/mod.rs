@@ -20,6 +20,7 @@
 
 mod mujoco;
 mod options;
+pub mod picture;
 mod pose;
 pub mod task;
 mod world;

@@ -59,25 +59,22 @@ pub fn matmul(y: &mut [f32], x: Matrix<'_>, w: Matrix<'_>) {
     assert_eq!((x.columns, y.len()), (w.rows, x.rows * w.columns), "shapes of a product");
     assert_eq!(w.columns % PANEL, 0, "whole panels of a product");
     let (data, _) = w.data.as_chunks();
-    product(y, x.data, Weights { data, rows: w.rows, panels: w.columns / PANEL, packed: false }, false);
+    product(y, x.data, Weights { data, rows: w.rows, panels: w.columns / PANEL, packed: false }, None);
 }
 
-/// `Y = X W`, or `Y += X W`.
-pub(super) fn product(y: &mut [f32], x: &[f32], w: Weights<'_>, accumulate: bool) {
+/// `Y = X W + b`; no bias is zero, and so is a product without inner rows.
+pub(super) fn product(y: &mut [f32], x: &[f32], w: Weights<'_>, bias: Option<&[[f32; PANEL]]>) {
     if w.rows == 0 {
-        if !accumulate {
-            y.fill(0.0);
-        }
-        return;
+        return y.fill(0.0);
     }
     let (y, _) = y.as_chunks_mut();
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         // SAFETY: the processor has what the function asks for.
         #[allow(unsafe_code)]
-        return unsafe { super::avx2::forwards(y, x, w, accumulate) };
+        return unsafe { super::avx2::forwards(y, x, w, bias) };
     }
-    forwards(y, x, w, accumulate);
+    forwards(y, x, w, bias);
 }
 
 /// `dW = Xᵀ dY`. Columns of dY come in sixteens.
@@ -126,13 +123,11 @@ fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
 
-fn forwards(y: &mut [[f32; PANEL]], x: &[f32], w: Weights<'_>, accumulate: bool) {
-    if !accumulate {
-        y.as_flattened_mut().fill(0.0);
-    }
+fn forwards(y: &mut [[f32; PANEL]], x: &[f32], w: Weights<'_>, bias: Option<&[[f32; PANEL]]>) {
     for (y, x) in y.chunks_exact_mut(w.panels).zip(x.chunks_exact(w.rows)) {
         for (p, y) in y.iter_mut().enumerate() {
             let (w, down) = w.panel(p, 0);
+            *y = bias.map_or([0.0; PANEL], |bias| bias[p]);
             for (x, w) in x.iter().zip(w.iter().step_by(down)) {
                 y.iter_mut().zip(w).for_each(|(y, w)| *y = x.mul_add(*w, *y));
             }
@@ -220,7 +215,7 @@ mod tests {
             let mut y = vec![0.0; m * n];
             let mut c = y.clone();
             let weights = Weights { data: b.as_chunks().0, rows: k, panels: n / PANEL, packed: false };
-            forwards(y.as_chunks_mut().0, &a, weights, false);
+            forwards(y.as_chunks_mut().0, &a, weights, None);
             matmul(&mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n));
             assert_eq!(y, c);
             let mut dw = vec![0.0; k * n];

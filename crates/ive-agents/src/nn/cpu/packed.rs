@@ -55,9 +55,8 @@ impl Packed {
         let rows = x.len() / self.inputs;
         assert_eq!((x.len(), y.len()), (rows * self.inputs, rows * self.outputs), "shapes of a product");
         assert_eq!(bias.len(), self.outputs, "bias of a product");
-        y.chunks_exact_mut(self.outputs).for_each(|y| y.copy_from_slice(bias));
         let (data, panels) = (self.panels.as_chunks().0, self.outputs / PANEL);
-        product(y, x, Weights { data, rows: self.inputs, panels, packed: true }, true);
+        product(y, x, Weights { data, rows: self.inputs, panels, packed: true }, Some(bias.as_chunks().0));
     }
 }
 

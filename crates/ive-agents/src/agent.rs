@@ -9,6 +9,7 @@ use std::fmt;
 use ive_envs::StepError;
 
 use crate::archive::{Archive, ArchiveError};
+use crate::clock::Clock;
 
 /// Numbers of interest at one moment of training.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,11 @@ pub trait Agent: Send {
 
     /// Mean return of the last 100 training episodes (of all, while there are fewer); `None` before the first.
     fn recent_return(&self) -> Option<f64>;
+
+    /// Where the time of all rounds went, if the agent tells.
+    fn clock(&self) -> Option<&Clock> {
+        None
+    }
 
     /// Greedy decisions for a batch of observations, one after the other in memory.
     fn decide(&mut self, observations: &[u8]) -> Vec<Decision>;

@@ -1,6 +1,7 @@
 //! Learners: agents that learn a model and a value, and are [`ive::Model`] and [`ive::ValueFunction`] afterwards.
 //!
-//! - [`Agent`]: the contract between an agent that learns by acting and a run; [`Archive`]: its complete state.
+//! - [`Agent`]: the contract between an agent that learns by acting and a run; [`Archive`]: its complete state; [`Clock`]: where
+//!   its time goes.
 //! - [`nn`]: the only place that knows the tensor engine (layers, initialisation, optimisers, flat parameters).
 //! - [`vpn`], [`dqn`]: value prediction networks and the deep Q-network on MinAtar, Table 2.
 //! - [`tabular`]: tables for the gridworld of Figures 3 and 5.
@@ -8,6 +9,7 @@
 
 mod agent;
 mod archive;
+mod clock;
 pub mod dqn;
 mod episodes;
 mod minatar;
@@ -19,3 +21,4 @@ pub mod windows;
 
 pub use agent::{Agent, AgentError, Decision, Metrics};
 pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};
+pub use clock::{Clock, Part};

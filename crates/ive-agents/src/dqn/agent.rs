@@ -10,6 +10,7 @@ use super::loss::{self, Batch, Workspace};
 use super::network::{Network, argmax};
 use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
+use crate::clock::{Clock, Part};
 use crate::episodes::Episodes;
 use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
 use crate::nn::Backend;
@@ -41,6 +42,7 @@ pub struct Dqn {
     episodes: Episodes,
     /// Sums since the last line of metrics: updates, loss, length of the gradient.
     meter: [f64; 3],
+    clock: Clock,
     scratch: Scratch,
 }
 
@@ -89,6 +91,7 @@ impl Dqn {
             updates: 0,
             episodes: Episodes::new(1, config.discount),
             meter: [0.0; 3],
+            clock: Clock::start(),
             scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
             parameters,
             net,
@@ -111,6 +114,7 @@ impl Dqn {
         let s = &mut self.scratch;
         let before = self.world.batch().observations;
         minatar::pack_checked(&self.net.torso.board, before, &mut s.boards, self.steps)?;
+        self.clock.lap(Part::Other);
         let random = self.steps < self.config.replay_start
             || self.acting.uniform() < self.config.exploration(self.steps);
         let action = if random {
@@ -124,7 +128,9 @@ impl Dqn {
             self.episodes.predict(0, s.q[best]);
             best
         };
+        self.clock.lap(Part::Decisions);
         let now = self.world.step(&[action])?;
+        self.clock.lap(Part::Worlds);
         let (reward, end) = (now.rewards[0] as f32, now.kinds[0].is_last());
         if !reward.is_finite() {
             return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
@@ -155,6 +161,7 @@ impl Dqn {
         }
         s.features.resize(n * FEATURES, 0.0);
         s.torso.resize(n * TORSO, 0.0);
+        self.clock.lap(Part::Other);
         self.target_torso.forward(&s.next_boards, &mut s.features, &mut s.torso);
         self.net.values(&self.target, &s.torso, &mut s.q);
         for (&i, q) in s.drawn.iter().zip(s.q.chunks_exact(self.net.actions)) {
@@ -162,12 +169,14 @@ impl Dqn {
             let future = if step.ends[0] == 0 { q[argmax(q)] } else { 0.0 };
             s.batch.targets.push(step.rewards[0] + self.config.discount as f32 * future);
         }
+        self.clock.lap(Part::Bootstraps);
         let loss = match &self.engine {
             Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
             None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
         };
         let length = minatar::check_gradient(&self.net.layout, &[("loss", loss)], &s.gradient, self.steps)?;
         self.optimiser.step(&mut self.parameters, &s.gradient, self.config.learning_rate);
+        self.clock.lap(Part::Updates);
         self.updates += 1;
         self.meter.iter_mut().zip([1.0, loss, length]).for_each(|(m, x)| *m += x);
         if self.updates.is_multiple_of(self.config.target_every) {
@@ -196,6 +205,7 @@ impl Agent for Dqn {
     }
 
     fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError> {
+        self.clock.skip();
         for _ in 0..ROUND.min(self.config.steps.saturating_sub(self.steps)) {
             self.play()?;
             if self.steps > self.config.replay_start && self.steps.is_multiple_of(self.config.update_every) {
@@ -205,6 +215,7 @@ impl Agent for Dqn {
                 log.push(self.report());
             }
         }
+        self.clock.lap(Part::Other);
         Ok(())
     }
 
@@ -222,6 +233,10 @@ impl Agent for Dqn {
         minatar::archive_worlds(&mut self.world, archive)?;
         self.target_torso.load(&self.target);
         Ok(())
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.clock)
     }
 
     fn recent_return(&self) -> Option<f64> {

@@ -36,7 +36,8 @@ pub fn gradient(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, g
     ] {
         buffer.resize(n * width, 0.0);
     }
-    gradient.fill(0.0);
+    net.output.of_mut(gradient).fill(0.0);
+    net.output_bias.of_mut(gradient).fill(0.0);
     net.torso.forward(x, &batch.boards, &mut work.features, &mut work.torso);
     let mut loss = 0.0;
     let rows = work.torso.chunks_exact(TORSO).zip(work.d_torso.chunks_exact_mut(TORSO));

@@ -18,6 +18,7 @@ use super::planner::{Choice, Planner};
 use super::probe;
 use crate::agent::{Agent, AgentError, Decision, Metrics};
 use crate::archive::{Archive, ArchiveError};
+use crate::clock::{Clock, Part};
 use crate::episodes::Episodes;
 use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
 use crate::nn::Backend;
@@ -47,6 +48,7 @@ pub struct Vpn {
     steps: u64,
     episodes: Episodes,
     meter: Meter,
+    clock: Clock,
     scratch: Scratch,
 }
 
@@ -115,6 +117,7 @@ impl Vpn {
             steps: 0,
             episodes: Episodes::new(config.worlds, config.discount),
             meter: Meter::default(),
+            clock: Clock::start(),
             scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
             parameters,
             net,
@@ -183,7 +186,9 @@ impl Vpn {
                     s.plan_boards.extend_from_slice(&s.boards[i * words..][..words]);
                 }
             }
+            self.clock.lap(Part::Other);
             self.planner.plan(&s.plan_boards, &mut s.choices);
+            self.clock.lap(Part::Decisions);
             for (root, (&i, choice)) in s.planned.iter().zip(&s.choices).enumerate() {
                 s.actions[i] = choice.action;
                 self.episodes.predict(i, choice.value);
@@ -193,7 +198,9 @@ impl Vpn {
                 self.meter.sigma += ive::std(&s.wide, 0);
                 self.meter.decisions += 1.0;
             }
+            self.clock.lap(Part::Other);
             let now = self.worlds.step(&s.actions)?;
+            self.clock.lap(Part::Worlds);
             for i in 0..n {
                 let (reward, end) = (now.rewards[i] as f32, now.kinds[i].is_last());
                 if !reward.is_finite() {
@@ -226,7 +233,9 @@ impl Vpn {
                 s.plan_boards.extend_from_slice(window(i, j, &s.drawn).last_board().unwrap_or(&[]));
             }
         }
+        self.clock.lap(Part::Other);
         self.target_planner.plan(&s.plan_boards, &mut s.choices);
+        self.clock.lap(Part::Bootstraps);
         let mut planned = s.choices.iter();
         s.bootstraps.clear();
         for i in 0..n {
@@ -245,6 +254,7 @@ impl Vpn {
                 let window = self.random.get(self.sampling.below(self.random.len()));
                 Lesson { window, bootstrap: None }
             });
+            self.clock.lap(Part::Other);
             s.batch.fill(lessons.chain(random), self.config.prediction, discount, self.config.ends);
             let losses = match &self.engine {
                 Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
@@ -256,6 +266,7 @@ impl Vpn {
             let length = minatar::check_gradient(&self.net.layout, &named, &s.gradient, self.steps)? * scale;
             let clip = if length > self.config.clip { self.config.clip / length } else { 1.0 };
             self.adam.step(&mut self.parameters, &s.gradient, scale * clip, rate);
+            self.clock.lap(Part::Updates);
             self.meter.updates += 1.0;
             self.meter.loss_reward += losses.reward / predictions;
             self.meter.loss_value += losses.value / predictions;
@@ -295,6 +306,7 @@ impl Agent for Vpn {
 
     fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError> {
         let before = self.steps;
+        self.clock.skip();
         self.play(self.config.exploration(before))?;
         self.steps += (self.config.worlds * self.config.window) as u64;
         self.learn()?;
@@ -308,6 +320,7 @@ impl Agent for Vpn {
         if crossed(self.config.log_every) {
             log.push(self.report());
         }
+        self.clock.lap(Part::Other);
         Ok(())
     }
 
@@ -330,6 +343,10 @@ impl Agent for Vpn {
         self.target_planner.load(&self.target);
         self.probe = None;
         Ok(())
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.clock)
     }
 
     fn recent_return(&self) -> Option<f64> {

@@ -9,7 +9,7 @@ use multiversion::multiversion;
 use super::network::Network;
 use crate::nn::cpu::Packed;
 use crate::nn::cpu::board::FEATURES;
-use crate::nn::cpu::functions::{elu, exp, least, tanh};
+use crate::nn::cpu::functions::{elu, exp_within, least, tanh};
 use crate::nn::cpu::head::HEAD;
 use crate::nn::cpu::lstm::{GATES, UNITS};
 use crate::nn::cpu::torso::{Inference, TORSO};
@@ -108,7 +108,7 @@ impl Weights {
             let reward = &net.reward_action.of(x)[a * HEAD..][..HEAD];
             for (j, (to, w)) in row.iter_mut().zip(gates.iter().chain(reward)).enumerate() {
                 let w = if j < GATES { sign(j) * w } else { *w };
-                *to = exp(w.clamp(-LIMIT, LIMIT));
+                *to = exp_within(w.clamp(-LIMIT, LIMIT));
             }
         }
         keep(&mut self.reward_action, net.reward_action.of(x));
@@ -146,8 +146,9 @@ impl Children {
         for n in 0..nodes {
             let node = &mut self.node[n * NODE..][..NODE];
             let units = n * actions * UNITS..(n + 1) * actions * UNITS;
-            let (hidden, out) = (&mut self.hidden[units.clone()], &mut self.cell[units]);
-            transitions(node, &cell[n * UNITS..][..UNITS], &w.action, hidden, out);
+            let (hidden, _) = self.hidden[units.clone()].as_chunks_mut();
+            let (out, _) = self.cell[units].as_chunks_mut();
+            transitions(&mut node[..GATES], &cell[n * UNITS..][..UNITS], &w.action, hidden, out);
             let rewards = &mut self.reward[n * actions..][..actions];
             outcomes(
                 &mut node[GATES..],
@@ -170,24 +171,30 @@ fn tanh_all(x: &mut [f32]) {
 
 /// The latent states that follow a node, for every action. The gates of the node are replaced by their exponentials.
 #[multiversion(targets = "simd")]
-fn transitions(node: &mut [f32], past: &[f32], action: &[f32], hidden: &mut [f32], cell: &mut [f32]) {
-    let gates = &mut node[..GATES];
-    gates.iter_mut().for_each(|x| *x = exp(x.clamp(-LIMIT, LIMIT)));
-    let [i, g, f, o]: [&[f32]; 4] = std::array::from_fn(|k| &gates[k * UNITS..][..UNITS]);
-    let past = &past[..UNITS];
-    let rows = hidden.chunks_exact_mut(UNITS).zip(cell.chunks_exact_mut(UNITS));
-    for (action, (hidden, cell)) in action.chunks_exact(NODE).zip(rows) {
-        let [ai, ag, af, ao]: [&[f32]; 4] = std::array::from_fn(|k| &action[k * UNITS..][..UNITS]);
+fn transitions(
+    gates: &mut [f32],
+    past: &[f32],
+    action: &[f32],
+    hidden: &mut [[f32; UNITS]],
+    cell: &mut [[f32; UNITS]],
+) {
+    gates.iter_mut().for_each(|x| *x = exp_within(x.clamp(-LIMIT, LIMIT)));
+    // Arrays of known length: the compiler then sees that they neither overlap nor end early.
+    let ([i, g, f, o], [past]) = (gates.as_chunks::<UNITS>().0, past.as_chunks::<UNITS>().0) else { return };
+    for ((action, hidden), cell) in action.chunks_exact(NODE).zip(hidden).zip(cell) {
+        let [ai, ag, af, ao, ..] = action.as_chunks::<UNITS>().0 else { return };
         for j in 0..UNITS {
             // With e = exp(−x): σ(x) = 1/(1+e), and with e = exp(−2x): tanh(x) = (1−e)/(1+e).
             let ei = least(i[j] * ai[j], LARGE);
             let eg = least(g[j] * ag[j], LARGE);
             let ef = least(f[j] * af[j], LARGE);
-            let eo = least(o[j] * ao[j], LARGE);
             let both = (1.0 + ei) * (1.0 + eg);
-            let c = past[j].mul_add(both, (1.0 - eg) * (1.0 + ef)) / (both * (1.0 + ef));
-            let ec = exp(-2.0 * c);
-            cell[j] = c;
+            cell[j] = past[j].mul_add(both, (1.0 - eg) * (1.0 + ef)) / (both * (1.0 + ef));
+        }
+        // |c| grows by at most one with each step, so that its exponential is far from both ends.
+        for j in 0..UNITS {
+            let eo = least(o[j] * ao[j], LARGE);
+            let ec = exp_within(-2.0 * cell[j]);
             hidden[j] = (1.0 - ec) / ((1.0 + eo) * (1.0 + ec));
         }
     }
@@ -198,7 +205,7 @@ fn transitions(node: &mut [f32], past: &[f32], action: &[f32], hidden: &mut [f32
 fn outcomes(node: &mut [f32], action: &[f32], row: &[f32], output: &[f32], bias: f32, rewards: &mut [f32]) {
     let mut powers = [0.0f32; HEAD];
     for (p, x) in powers.iter_mut().zip(node.iter()) {
-        *p = exp(x.clamp(-LIMIT, LIMIT));
+        *p = exp_within(x.clamp(-LIMIT, LIMIT));
     }
     let (node, output) = (&node[..HEAD], &output[..HEAD]);
     for ((reward, action), row) in

@@ -11,7 +11,7 @@ use crate::nn::cpu::board::FEATURES;
 use crate::nn::cpu::head::HEAD;
 use crate::nn::cpu::lstm::{self, GATES, Kept, Outputs, UNITS};
 use crate::nn::cpu::rows::{add_action_rows, add_tanh, sum_by_action, sum_rows, through_tanh};
-use crate::nn::cpu::{Matrix, huber, matmul};
+use crate::nn::cpu::{Matrix, huber, matmul, matmul_nt, matmul_tn};
 
 /// The losses of one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -79,7 +79,6 @@ pub fn gradient(
     gradient: &mut [f32],
 ) -> Losses {
     work.fit(batch.starts(), batch.predictions());
-    gradient.fill(0.0);
     encode(net, x, batch, work);
     predict(net, x, batch, work);
     let losses = heads(net, x, batch, work, gradient);
@@ -94,7 +93,7 @@ fn encode(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace) {
     net.torso.forward(x, &batch.boards, &mut work.features, &mut work.torso);
     let weight = Matrix::new(net.start.of(x), UNITS, UNITS);
     let first = &mut work.before[..n * UNITS];
-    matmul(first, Matrix::new(&work.torso, n, UNITS), weight, false);
+    matmul(first, Matrix::new(&work.torso, n, UNITS), weight);
     add_tanh(first, net.start_bias.of(x));
 }
 
@@ -105,7 +104,7 @@ fn predict(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace) {
     for (l, &m) in batch.reach.iter().enumerate() {
         let block = at * UNITS..(at + m) * UNITS;
         let gates = &mut work.gates[at * GATES..(at + m) * GATES];
-        matmul(gates, Matrix::new(&work.before[block.clone()], m, UNITS), weight, false);
+        matmul(gates, Matrix::new(&work.before[block.clone()], m, UNITS), weight);
         add_action_rows(gates, net.lstm_action.of(x), net.lstm_bias.of(x), &batch.actions[at..at + m]);
         let (past, cell) = work.cell.split_at_mut(block.start);
         let past = if l == 0 { None } else { Some(&past[(at - batch.reach[l - 1]) * UNITS..]) };
@@ -129,7 +128,7 @@ fn heads(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, gradient
     let mut losses = Losses::default();
     // r̂ looks at the state before the transition and at the action.
     let weight = Matrix::new(net.reward.hidden.of(x), UNITS, HEAD);
-    matmul(&mut work.reward_hidden, Matrix::new(&work.before, rows, UNITS), weight, false);
+    matmul(&mut work.reward_hidden, Matrix::new(&work.before, rows, UNITS), weight);
     let bias = net.reward.bias.of(x);
     add_action_rows(&mut work.reward_hidden, net.reward_action.of(x), bias, &batch.actions);
     net.reward.forward(x, &mut work.reward_hidden, &mut work.outputs);
@@ -142,7 +141,7 @@ fn heads(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, gradient
     sum_by_action(&work.d_head, &batch.actions, net.reward_action.of_mut(gradient));
     // v̂ looks at the state after it.
     let weight = Matrix::new(net.value.hidden.of(x), UNITS, HEAD);
-    matmul(&mut work.value_hidden, Matrix::new(&work.hidden, rows, UNITS), weight, false);
+    matmul(&mut work.value_hidden, Matrix::new(&work.hidden, rows, UNITS), weight);
     add_action_rows(&mut work.value_hidden, &[], net.value.bias.of(x), &batch.actions);
     net.value.forward(x, &mut work.value_hidden, &mut work.outputs);
     for ((y, target), weight) in work.outputs.iter_mut().zip(&batch.values).zip(&batch.value_weights) {
@@ -156,7 +155,7 @@ fn heads(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, gradient
 
 /// Back through the transitions; leaves the gradient with respect to h⁰ in the first block of `d_before`.
 fn unpredict(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, gradient: &mut [f32]) {
-    let weight = Matrix::new(net.lstm.of(x), UNITS, GATES).t();
+    let weight = Matrix::new(net.lstm.of(x), UNITS, GATES);
     work.d_cell.fill(0.0);
     let mut end = batch.predictions();
     for (l, &m) in batch.reach.iter().enumerate().rev() {
@@ -176,12 +175,12 @@ fn unpredict(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, grad
         let d_hidden = &work.d_hidden[block.clone()];
         lstm::backward(kept, d_hidden, &mut work.d_cell, &mut work.d_gates[gates.clone()]);
         let d_gates = Matrix::new(&work.d_gates[gates], m, GATES);
-        matmul(&mut work.d_before[block], d_gates, weight, true);
+        matmul_nt(&mut work.d_before[block], d_gates, weight, true);
         end = at;
     }
     let rows = batch.predictions();
     let d_gates = Matrix::new(&work.d_gates, rows, GATES);
-    matmul(net.lstm.of_mut(gradient), Matrix::new(&work.before, rows, UNITS).t(), d_gates, false);
+    matmul_tn(net.lstm.of_mut(gradient), Matrix::new(&work.before, rows, UNITS), d_gates);
     sum_by_action(&work.d_gates, &batch.actions, net.lstm_action.of_mut(gradient));
     sum_rows(&work.d_gates, net.lstm_bias.of_mut(gradient));
 }
@@ -193,8 +192,8 @@ fn unencode(net: &Network, x: &[f32], batch: &Batch, work: &mut Workspace, gradi
     let d_start = &mut work.d_before[..first];
     through_tanh(d_start, &work.before[..first]);
     let d = Matrix::new(d_start, n, UNITS);
-    matmul(net.start.of_mut(gradient), Matrix::new(&work.torso, n, UNITS).t(), d, false);
-    matmul(&mut work.d_torso, d, Matrix::new(net.start.of(x), UNITS, UNITS).t(), false);
+    matmul_tn(net.start.of_mut(gradient), Matrix::new(&work.torso, n, UNITS), d);
+    matmul_nt(&mut work.d_torso, d, Matrix::new(net.start.of(x), UNITS, UNITS), false);
     sum_rows(d_start, net.start_bias.of_mut(gradient));
     let kept = (&*work.features, &*work.torso);
     net.torso.backward(x, &batch.boards, kept, &mut work.d_torso, &mut work.d_features, gradient);

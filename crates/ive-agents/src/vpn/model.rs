@@ -93,7 +93,7 @@ impl LatentModel {
         self.net.torso.forward(x, &bits, &mut features, &mut torso);
         let mut hidden = vec![0.0; count * UNITS];
         let weight = Matrix::new(self.net.start.of(x), TORSO, UNITS);
-        matmul(&mut hidden, Matrix::new(&torso, count, TORSO), weight, false);
+        matmul(&mut hidden, Matrix::new(&torso, count, TORSO), weight);
         add_tanh(&mut hidden, self.net.start_bias.of(x));
         Ok(Latents { cell: vec![0.0; hidden.len()], hidden })
     }
@@ -103,7 +103,7 @@ impl LatentModel {
         let (x, count) = (&*self.parameters, actions.len());
         let (mut units, mut out) = (vec![0.0; count * HEAD], vec![0.0; count]);
         let weight = Matrix::new(head.hidden.of(x), UNITS, HEAD);
-        matmul(&mut units, Matrix::new(hidden, count, UNITS), weight, false);
+        matmul(&mut units, Matrix::new(hidden, count, UNITS), weight);
         add_action_rows(&mut units, table, head.bias.of(x), actions);
         head.forward(x, &mut units, &mut out);
         out.into_iter().map(f64::from).collect()
@@ -130,7 +130,7 @@ impl Model<Latents, [usize]> for LatentModel {
         let (net, x, count) = (&self.net, &*self.parameters, s.len());
         let mut gates = vec![0.0; count * GATES];
         let weight = Matrix::new(net.lstm.of(x), UNITS, GATES);
-        matmul(&mut gates, Matrix::new(&s.hidden, count, UNITS), weight, false);
+        matmul(&mut gates, Matrix::new(&s.hidden, count, UNITS), weight);
         add_action_rows(&mut gates, net.lstm_action.of(x), net.lstm_bias.of(x), &actions);
         let [mut hidden, mut cell, mut cell_tanh] = std::array::from_fn(|_| vec![0.0; count * UNITS]);
         let out = Outputs { cell: &mut cell, cell_tanh: &mut cell_tanh, hidden: &mut hidden };

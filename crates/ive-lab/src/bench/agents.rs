@@ -14,6 +14,7 @@ use ive_agents::vpn::batch::{Batch, Lesson};
 use ive_agents::vpn::planner::Planner;
 use ive_agents::vpn::{self, Ends};
 use ive_agents::windows::Windows;
+use ive_agents::{Clock, Part};
 use ive_envs::Environment;
 
 use super::measure::{Measured, PeerArgs, best, peers, show};
@@ -157,9 +158,11 @@ fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
     })
 }
 
-/// Environment steps per CPU-second over whole runs on Breakout.
+/// Environment steps per CPU-second over whole runs on Breakout, and where the time went.
 fn whole_runs(args: &AgentsArgs) -> Outcome {
-    let mut table = Table::new("whole runs", &["run", "steps per CPU-second"]);
+    let head: Vec<&str> =
+        ["run", "steps per CPU-second"].into_iter().chain(Part::ALL.map(Part::name)).collect();
+    let mut table = Table::new("whole runs", &head);
     for (name, agent, changes) in RUNS {
         let changes: Vec<Change> = std::iter::once(&"exploration_fraction=0.5")
             .filter(|_| agent != "dqn")
@@ -175,16 +178,24 @@ fn whole_runs(args: &AgentsArgs) -> Outcome {
             runner.advance(&mut log).map_err(|e| Failure::internal(e.to_string()))?;
         }
         let rate = runner.steps() as f64 / start.elapsed().as_secs_f64();
-        table.row([name.to_owned(), format!("{rate:.0}")]);
+        let shares = runner.clock().map(Clock::shares).unwrap_or_default();
+        let cells = shares.map(|share| format!("{:.0} %", 100.0 * share));
+        table.row([name.to_owned(), format!("{rate:.0}")].into_iter().chain(cells));
         if args.peers.json {
-            println!(
-                "{}",
-                serde_json::json!({ "case": "whole run", "run": name, "steps": args.steps, "steps_per_cpu_second": rate })
-            );
+            let mut line = serde_json::json!({ "case": "whole run", "run": name, "steps": args.steps,
+                "steps_per_cpu_second": rate });
+            for (part, share) in Part::ALL.iter().zip(shares) {
+                line["shares"][part.name()] = share.into();
+            }
+            println!("{line}");
         }
     }
     if !args.peers.json {
-        println!("whole runs of {} steps on Breakout, nothing left out\n\n{}", args.steps, table.text());
+        println!(
+            "whole runs of {} steps on Breakout, nothing left out, and where the time went\n\n{}",
+            args.steps,
+            table.text()
+        );
     }
     Ok(())
 }

@@ -10,13 +10,18 @@ pub fn least(x: f32, bound: f32) -> f32 {
 }
 
 /// `eˣ` to about one unit in the last place; arguments are limited to ±87, where single precision ends.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    exp_within(x.clamp(-87.0, 87.0))
+}
+
+/// [`exp`] for arguments that are known to lie within ±87.
 ///
 /// `x = n ln 2 + r` with an integer n and |r| ≤ ½ ln 2, then `eˣ = 2ⁿ eʳ` with a polynomial for `eʳ`.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub fn exp_within(x: f32) -> f32 {
     /// 1.5 · 2²³: adding it rounds to an integer and leaves that integer in the low bits.
     const ROUND: f32 = 12_582_912.0;
-    let x = x.clamp(-87.0, 87.0);
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
     // ln 2 in two parts, the first with trailing zeros, so that n times it is exact.

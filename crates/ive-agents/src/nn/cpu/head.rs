@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::functions::{elu, elu_slope};
 use super::rows::sum_rows;
-use super::{Layout, Matrix, Slot, matmul};
+use super::{Layout, Matrix, Slot, matmul_nt, matmul_tn};
 
 /// Hidden units of a head.
 pub const HEAD: usize = 64;
@@ -38,7 +38,7 @@ impl Head {
         rows_forward(hidden, self.output.of(x), self.output_bias.of(x)[0], y);
     }
 
-    /// Gradients from those of the outputs; `d_input` is overwritten, `d_hidden` keeps the gradient before the ELU.
+    /// Gradients from those of the outputs; `d_input` and its part of `gradient` are overwritten, `d_hidden` keeps the gradient before the ELU.
     pub fn backward(
         &self,
         x: &[f32],
@@ -52,8 +52,8 @@ impl Head {
         rows_backward(hidden, d_out, self.output.of(x), self.output.of_mut(gradient), d_hidden);
         sum_rows(d_hidden, self.bias.of_mut(gradient));
         let d = Matrix::new(d_hidden, rows, HEAD);
-        matmul(self.hidden.of_mut(gradient), Matrix::new(input, rows, inputs).t(), d, false);
-        matmul(d_input, d, Matrix::new(self.hidden.of(x), inputs, HEAD).t(), false);
+        matmul_tn(self.hidden.of_mut(gradient), Matrix::new(input, rows, inputs), d);
+        matmul_nt(d_input, d, Matrix::new(self.hidden.of(x), inputs, HEAD), false);
     }
 }
 
@@ -73,6 +73,7 @@ fn rows_forward(hidden: &mut [f32], output: &[f32], bias: f32, y: &mut [f32]) {
 
 #[multiversion(targets = "simd")]
 fn rows_backward(hidden: &[f32], d_out: &[f32], output: &[f32], d_output: &mut [f32], d_hidden: &mut [f32]) {
+    d_output.fill(0.0);
     for ((row, d_row), &d) in hidden.chunks_exact(HEAD).zip(d_hidden.chunks_exact_mut(HEAD)).zip(d_out) {
         for (((h, dh), w), dw) in row.iter().zip(d_row).zip(output).zip(d_output.iter_mut()) {
             *dw += d * h;

@@ -1,262 +1,233 @@
-//! Matrix products.
+//! Matrix products, in the three orientations that a layer needs: forwards `Y = X W`, and backwards `dW = Xᵀ dY` and
+//! `dX = dY Wᵀ`.
+//!
+//! Each stands here as plain loops, which say what is summed in which order and run on every processor, and once more in
+//! `avx2.rs` with the same result, bit for bit. Products and sums are fused.
 
-use std::ops::Range;
+/// Columns of a panel: two vectors of AVX2.
+pub(super) const PANEL: usize = 16;
+/// Parallel sums of a dot product.
+pub(super) const LANES: usize = 8;
+/// Rows of W whose dot products are taken together.
+pub(super) const DOTS: usize = 4;
 
-use multiversion::multiversion;
-
-/// A view of a matrix in a slice.
+/// A view of a matrix that is stored row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     data: &'a [f32],
     rows: usize,
     columns: usize,
-    row_stride: usize,
-    column_stride: usize,
 }
 
 impl<'a> Matrix<'a> {
-    /// The first `rows` rows of a matrix that is stored row by row.
+    /// The first `rows` rows.
     ///
     /// # Panics
     /// If the slice is too short.
     pub fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
-        Self { data: &data[..rows * columns], rows, columns, row_stride: columns, column_stride: 1 }
+        Self { data: &data[..rows * columns], rows, columns }
     }
+}
 
-    /// Its transpose.
-    #[must_use]
-    pub fn t(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            row_stride: self.column_stride,
-            column_stride: self.row_stride,
-            ..self
+/// The weights of a product, in panels of sixteen columns.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'a> {
+    pub(super) data: &'a [[f32; PANEL]],
+    pub(super) rows: usize,
+    pub(super) panels: usize,
+    /// Whether panels are stored one after the other, and not rows.
+    pub(super) packed: bool,
+}
+
+impl<'a> Weights<'a> {
+    /// Panel `p` from row `k` on, and the distance between its rows.
+    #[inline(always)]
+    pub(super) fn panel(self, p: usize, k: usize) -> (&'a [[f32; PANEL]], usize) {
+        if self.packed {
+            (&self.data[p * self.rows + k..], 1)
+        } else {
+            (&self.data[k * self.panels + p..], self.panels)
         }
     }
 }
 
-/// `C = A B`, or `C += A B`, with C stored row by row.
+/// `Y = X W`. Columns of W come in sixteens.
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn matmul(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>, accumulate: bool) {
-    assert_eq!(a.columns, b.rows, "inner dimensions");
-    assert_eq!(c.len(), a.rows * b.columns, "size of the product");
-    let stride = |s: usize| s as isize;
-    // SAFETY: `Matrix` is only made with strides that keep every (row, column) inside its slice, and the product of
-    // the dimensions of `c` was checked above. The three slices do not overlap: `c` is borrowed exclusively.
-    #[allow(unsafe_code)]
-    unsafe {
-        gemm::gemm(
-            a.rows,
-            b.columns,
-            a.columns,
-            c.as_mut_ptr(),
-            1,
-            stride(b.columns),
-            accumulate,
-            a.data.as_ptr(),
-            stride(a.column_stride),
-            stride(a.row_stride),
-            b.data.as_ptr(),
-            stride(b.column_stride),
-            stride(b.row_stride),
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+pub fn matmul(y: &mut [f32], x: Matrix<'_>, w: Matrix<'_>) {
+    assert_eq!((x.columns, y.len()), (w.rows, x.rows * w.columns), "shapes of a product");
+    assert_eq!(w.columns % PANEL, 0, "whole panels of a product");
+    let (data, _) = w.data.as_chunks();
+    product(y, x.data, Weights { data, rows: w.rows, panels: w.columns / PANEL, packed: false }, None);
 }
 
-/// Columns of a panel: two vectors of AVX2.
-const PANEL: usize = 16;
-/// Rows of a tile: twelve accumulators and what feeds them fill the sixteen registers of AVX2.
-const TILE: usize = 6;
-
-/// A weight matrix cut into panels of sixteen columns, each stored row by row: the inner loop of a product then reads
-/// memory from front to back. For weights that are used many times before they change.
-#[derive(Clone, Debug, Default)]
-pub struct Packed {
-    panels: Vec<f32>,
-    inputs: usize,
-    outputs: usize,
+/// `Y = X W + b`; no bias is zero, and so is a product without inner rows.
+pub(super) fn product(y: &mut [f32], x: &[f32], w: Weights<'_>, bias: Option<&[[f32; PANEL]]>) {
+    if w.rows == 0 {
+        return y.fill(0.0);
+    }
+    let (y, _) = y.as_chunks_mut();
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function asks for.
+        #[allow(unsafe_code)]
+        return unsafe { super::avx2::forwards(y, x, w, bias) };
+    }
+    forwards(y, x, w, bias);
 }
 
-impl Packed {
-    /// Room for a matrix of this shape: at most 2048 rows, columns a multiple of sixteen.
-    ///
-    /// # Panics
-    /// If it is not.
-    pub fn new(inputs: usize, outputs: usize) -> Self {
-        assert_eq!(outputs % PANEL, 0, "a packed matrix has whole panels of {PANEL} columns");
-        assert!((1..=BUFFER).contains(&inputs), "a packed matrix has 1 to {BUFFER} rows");
-        Self { panels: vec![0.0; inputs * outputs], inputs, outputs }
+/// `dW = Xᵀ dY`. Columns of dY come in sixteens.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn matmul_tn(dw: &mut [f32], x: Matrix<'_>, dy: Matrix<'_>) {
+    assert_eq!((x.rows, dw.len()), (dy.rows, x.columns * dy.columns), "shapes of a product");
+    assert_eq!(dy.columns % PANEL, 0, "whole blocks of a product");
+    let (dw, (dy, _), panels) = (dw.as_chunks_mut().0, dy.data.as_chunks(), dy.columns / PANEL);
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function asks for.
+        #[allow(unsafe_code)]
+        return unsafe { super::avx2::of_weights(dw, x.data, dy, x.columns, panels) };
     }
-
-    /// Stores the columns `weight` (row by row, `width` of them) from column `at` on, each entry times `scale`.
-    pub fn store(&mut self, weight: &[f32], width: usize, at: usize, scale: f32) {
-        for (row, entries) in weight.chunks_exact(width).enumerate() {
-            self.store_row(row, entries, at, scale);
-        }
-    }
-
-    /// Stores some columns of `weight` in the same columns here, each entry times `scale`.
-    pub fn store_columns(&mut self, weight: &[f32], width: usize, columns: Range<usize>, scale: f32) {
-        for (row, entries) in weight.chunks_exact(width).enumerate() {
-            self.store_row(row, &entries[columns.clone()], columns.start, scale);
-        }
-    }
-
-    fn store_row(&mut self, row: usize, mut entries: &[f32], mut column: usize, scale: f32) {
-        while !entries.is_empty() {
-            let (panel, lane) = (column / PANEL, column % PANEL);
-            let (here, rest) = entries.split_at(entries.len().min(PANEL - lane));
-            let place = &mut self.panels[(panel * self.inputs + row) * PANEL + lane..][..here.len()];
-            place.iter_mut().zip(here).for_each(|(p, w)| *p = scale * w);
-            (entries, column) = (rest, column + here.len());
-        }
-    }
-
-    /// `Y = X W + b` for the rows of X.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    pub fn product(&self, x: &[f32], bias: &[f32], y: &mut [f32]) {
-        let rows = x.len() / self.inputs;
-        assert_eq!((x.len(), y.len()), (rows * self.inputs, rows * self.outputs), "shapes of a product");
-        assert_eq!(bias.len(), self.outputs, "bias of a product");
-        packed_product(&self.panels, self.inputs, self.outputs, x, bias, y);
-    }
+    of_weights(dw, x.data, dy, x.columns, panels);
 }
 
-/// Rows of X are rearranged tile by tile into a buffer of this many groups of six, which lies on the stack.
-const BUFFER: usize = 2048;
-
-#[allow(clippy::large_stack_arrays, reason = "48 kilobytes, and never more than one at a time")]
-#[multiversion(targets = "simd")]
-fn packed_product(panels: &[f32], inputs: usize, outputs: usize, x: &[f32], bias: &[f32], y: &mut [f32]) {
-    let mut buffer = [[0.0f32; TILE]; BUFFER];
-    let rows = (BUFFER / inputs).max(1) * TILE;
-    for (x, y) in x.chunks(rows * inputs).zip(y.chunks_mut(rows * outputs)) {
-        for (tile, x) in buffer.chunks_exact_mut(inputs).zip(x.chunks(TILE * inputs)) {
-            for (r, row) in x.chunks_exact(inputs).enumerate() {
-                tile.iter_mut().zip(row).for_each(|(t, x)| t[r] = *x);
-            }
+/// `dX = dY Wᵀ`, or `dX += dY Wᵀ`. Columns of W come in eights, its rows in fours.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn matmul_nt(dx: &mut [f32], dy: Matrix<'_>, w: Matrix<'_>, accumulate: bool) {
+    assert_eq!((dy.columns, dx.len()), (w.columns, dy.rows * w.rows), "shapes of a product");
+    assert_eq!((w.columns % LANES, w.rows % DOTS), (0, 0), "whole blocks of a product");
+    if dx.is_empty() || w.columns == 0 {
+        if !accumulate {
+            dx.fill(0.0);
         }
-        for (p, panel) in panels.chunks_exact(inputs * PANEL).enumerate() {
-            let (panel, _) = panel.as_chunks::<PANEL>();
-            let bias = &bias[p * PANEL..][..PANEL];
-            for (tile, y) in buffer.chunks_exact(inputs).zip(y.chunks_mut(TILE * outputs)) {
-                let (rows, y) = (y.len() / outputs, &mut y[p * PANEL..]);
-                match rows {
-                    1 => tile_product::<1>(tile, panel, bias, y, outputs),
-                    2 => tile_product::<2>(tile, panel, bias, y, outputs),
-                    3 => tile_product::<3>(tile, panel, bias, y, outputs),
-                    4 => tile_product::<4>(tile, panel, bias, y, outputs),
-                    5 => tile_product::<5>(tile, panel, bias, y, outputs),
-                    _ => tile_product::<TILE>(tile, panel, bias, y, outputs),
-                }
+        return;
+    }
+    let (dx, (dy, _), (w, _), width) =
+        (dx.as_chunks_mut().0, dy.data.as_chunks(), w.data.as_chunks(), w.columns / LANES);
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function asks for.
+        #[allow(unsafe_code)]
+        return unsafe { super::avx2::backwards(dx, dy, w, width, accumulate) };
+    }
+    backwards(dx, dy, w, width, accumulate);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+fn forwards(y: &mut [[f32; PANEL]], x: &[f32], w: Weights<'_>, bias: Option<&[[f32; PANEL]]>) {
+    for (y, x) in y.chunks_exact_mut(w.panels).zip(x.chunks_exact(w.rows)) {
+        for (p, y) in y.iter_mut().enumerate() {
+            let (w, down) = w.panel(p, 0);
+            *y = bias.map_or([0.0; PANEL], |bias| bias[p]);
+            for (x, w) in x.iter().zip(w.iter().step_by(down)) {
+                y.iter_mut().zip(w).for_each(|(y, w)| *y = x.mul_add(*w, *y));
             }
         }
     }
 }
 
-/// `R` rows times one panel.
-#[inline(always)]
-fn tile_product<const R: usize>(
-    tile: &[[f32; TILE]],
-    panel: &[[f32; PANEL]],
-    bias: &[f32],
-    y: &mut [f32],
-    stride: usize,
+fn of_weights(dw: &mut [[f32; PANEL]], x: &[f32], dy: &[[f32; PANEL]], inputs: usize, panels: usize) {
+    dw.as_flattened_mut().fill(0.0);
+    for (x, dy) in x.chunks_exact(inputs).zip(dy.chunks_exact(panels)) {
+        for (x, dw) in x.iter().zip(dw.chunks_exact_mut(panels)) {
+            for (dw, dy) in dw.as_flattened_mut().iter_mut().zip(dy.as_flattened()) {
+                *dw = x.mul_add(*dy, *dw);
+            }
+        }
+    }
+}
+
+fn backwards(
+    dx: &mut [[f32; DOTS]],
+    dy: &[[f32; LANES]],
+    w: &[[f32; LANES]],
+    width: usize,
+    accumulate: bool,
 ) {
-    let mut sums = [[0.0f32; PANEL]; R];
-    for (x, weights) in tile.iter().zip(panel) {
-        let weights = *weights;
-        for r in 0..R {
-            for j in 0..PANEL {
-                sums[r][j] = x[r].mul_add(weights[j], sums[r][j]);
+    if !accumulate {
+        dx.as_flattened_mut().fill(0.0);
+    }
+    let rows = dx.as_flattened_mut().chunks_exact_mut(w.len() / width);
+    for (dx, dy) in rows.zip(dy.chunks_exact(width)) {
+        for (dx, w) in dx.iter_mut().zip(w.chunks_exact(width)) {
+            let mut sums = [0.0f32; LANES];
+            for (dy, w) in dy.iter().zip(w) {
+                (0..LANES).for_each(|l| sums[l] = dy[l].mul_add(w[l], sums[l]));
             }
+            *dx += total(&sums);
         }
     }
-    for (r, sums) in sums.iter().enumerate() {
-        for ((y, s), b) in y[r * stride..][..PANEL].iter_mut().zip(sums).zip(bias) {
-            *y = s + b;
-        }
-    }
+}
+
+/// The parallel sums of a dot product together, neighbours first.
+fn total(&[a, b, c, d, e, f, g, h]: &[f32; LANES]) -> f32 {
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::cpu::tests::{close, plain, random};
     use ive::Rng;
 
-    fn random(n: usize, rng: &mut Rng) -> Vec<f32> {
-        (0..n).map(|_| rng.normal() as f32).collect()
-    }
+    const SHAPES: [(usize, usize, usize); 7] =
+        [(0, 8, 16), (1, 8, 16), (7, 136, 48), (13, 264, 16), (40, 512, 32), (17, 40, 80), (5, 0, 16)];
 
-    /// The product by its definition, in double precision, and the sum of the sizes of its terms.
-    fn plain(a: &[f32], b: &[f32], m: usize, k: usize, n: usize) -> Vec<(f64, f64)> {
-        let mut c = vec![(0.0, 0.0); m * n];
-        for (i, c) in c.iter_mut().enumerate() {
-            let terms = (0..k).map(|l| f64::from(a[i / n * k + l]) * f64::from(b[l * n + i % n]));
-            *c = terms.fold((0.0, 0.0), |(sum, size), t| (sum + t, size + t.abs()));
-        }
-        c
-    }
-
-    fn close(ours: &[f32], theirs: &[(f64, f64)]) {
-        assert_eq!(ours.len(), theirs.len());
-        for (o, (t, size)) in ours.iter().zip(theirs) {
-            // Rounding errors of a sum grow with its terms, not with its result: a few units in the last place.
-            assert!((f64::from(*o) - t).abs() <= 5e-7 * size, "{o} and {t}");
-        }
+    fn transpose(x: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+        (0..rows * columns).map(|i| x[i % rows * columns + i / rows]).collect()
     }
 
     #[test]
     fn products_equal_the_definition_in_every_orientation() {
         let mut rng = Rng::from_seed(1);
-        for (m, k, n) in [(1, 1, 1), (7, 5, 3), (40, 128, 33), (13, 64, 16)] {
+        for (m, k, n) in SHAPES {
             let (a, b) = (random(m * k, &mut rng), random(k * n, &mut rng));
             let expected = plain(&a, &b, m, k, n);
-            let transpose =
-                |x: &[f32], r: usize, c: usize| (0..r * c).map(|i| x[i % r * c + i / r]).collect::<Vec<_>>();
-            let (at, bt) = (transpose(&a, m, k), transpose(&b, k, n));
             let mut c = vec![9.0; m * n];
-            matmul(&mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), false);
+            matmul(&mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n));
             close(&c, &expected);
-            matmul(&mut c, Matrix::new(&at, k, m).t(), Matrix::new(&bt, n, k).t(), false);
+            let at = transpose(&a, m, k);
+            matmul_tn(&mut c, Matrix::new(&at, k, m), Matrix::new(&b, k, n));
             close(&c, &expected);
-            matmul(&mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), true);
+            let bt = transpose(&b, k, n);
+            matmul_nt(&mut c, Matrix::new(&a, m, k), Matrix::new(&bt, n, k), false);
+            close(&c, &expected);
+            matmul_nt(&mut c, Matrix::new(&a, m, k), Matrix::new(&bt, n, k), true);
             close(&c, &expected.iter().map(|(x, size)| (2.0 * x, 2.0 * size)).collect::<Vec<_>>());
         }
     }
 
+    /// The plain loops and whatever this processor runs.
     #[test]
-    fn packed_products_equal_the_definition_for_every_remainder_of_rows() {
+    fn every_processor_gives_the_same_bits() {
         let mut rng = Rng::from_seed(2);
-        let (k, n) = (24, 48);
-        let (left, right, bias) = (random(k * 40, &mut rng), random(k * 8, &mut rng), random(n, &mut rng));
-        let mut packed = Packed::new(k, n);
-        packed.store(&left, 40, 0, 1.0);
-        packed.store(&right, 8, 40, -2.0);
-        let weight: Vec<f32> = (0..k)
-            .flat_map(|i| {
-                let scaled = right[i * 8..][..8].iter().map(|w| -2.0 * w);
-                left[i * 40..][..40].iter().copied().chain(scaled).collect::<Vec<_>>()
-            })
-            .collect();
-        for rows in 1..=13 {
-            let x = random(rows * k, &mut rng);
-            let mut y = vec![0.0; rows * n];
-            packed.product(&x, &bias, &mut y);
-            let mut expected = plain(&x, &weight, rows, k, n);
-            expected.iter_mut().enumerate().for_each(|(i, e)| e.0 += f64::from(bias[i % n]));
-            close(&y, &expected);
+        for (m, k, n) in SHAPES.into_iter().filter(|s| s.1 > 0) {
+            let (a, b) = (random(m * k, &mut rng), random(k * n, &mut rng));
+            let mut y = vec![0.0; m * n];
+            let mut c = y.clone();
+            let weights = Weights { data: b.as_chunks().0, rows: k, panels: n / PANEL, packed: false };
+            forwards(y.as_chunks_mut().0, &a, weights, None);
+            matmul(&mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n));
+            assert_eq!(y, c);
+            let mut dw = vec![0.0; k * n];
+            let mut c = dw.clone();
+            of_weights(dw.as_chunks_mut().0, &a, y.as_chunks().0, k, n / PANEL);
+            matmul_tn(&mut c, Matrix::new(&a, m, k), Matrix::new(&y, m, n));
+            assert_eq!(dw, c);
+            let mut dx = vec![0.0; m * k];
+            let mut c = dx.clone();
+            backwards(dx.as_chunks_mut().0, y.as_chunks().0, b.as_chunks().0, n / LANES, false);
+            matmul_nt(&mut c, Matrix::new(&y, m, n), Matrix::new(&b, k, n), false);
+            assert_eq!(dx, c);
         }
     }
 }

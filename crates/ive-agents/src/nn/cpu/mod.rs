@@ -5,13 +5,15 @@
 //! another of the same shape. Forward passes keep what the backward pass needs in buffers that are made once. Each
 //! piece is tested against the tensor engine's gradients, which stay the reference.
 //!
-//! - [`matmul`](mod@matmul): matrix products, and [`Packed`] weights for many products with few rows;
+//! - [`matmul`](mod@matmul): matrix products, and [`packed`] weights for many products;
 //! - [`functions`]: exp, tanh, sigmoid and ELU that the compiler can vectorise;
 //! - [`board`]: the convolution over a board of zeros and ones, at the price of the ones;
 //! - [`torso`], [`lstm`], [`head`], [`rows`]: layers, forwards and backwards;
 //! - [`layout`]: names and places of parameters, and their initial values;
 //! - [`descent`]: Adam and centred RMSProp.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 pub mod board;
 pub mod descent;
 pub mod functions;
@@ -19,15 +21,44 @@ pub mod head;
 pub mod layout;
 pub mod lstm;
 pub mod matmul;
+pub mod packed;
 pub mod rows;
 pub mod torso;
 
 pub use layout::{Layout, Slot};
-pub use matmul::{Matrix, Packed, matmul};
+pub use matmul::{Matrix, matmul, matmul_nt, matmul_tn};
+pub use packed::Packed;
 
 /// Huber's loss with threshold one.
 #[inline]
 pub fn huber(x: f32) -> f32 {
     let a = x.abs();
     if a <= 1.0 { 0.5 * x * x } else { a - 0.5 }
+}
+
+#[cfg(test)]
+mod tests {
+    use ive::Rng;
+
+    pub fn random(n: usize, rng: &mut Rng) -> Vec<f32> {
+        (0..n).map(|_| rng.normal() as f32).collect()
+    }
+
+    /// The product by its definition, in double precision, and the sum of the sizes of its terms.
+    pub fn plain(a: &[f32], b: &[f32], m: usize, k: usize, n: usize) -> Vec<(f64, f64)> {
+        let mut c = vec![(0.0, 0.0); m * n];
+        for (i, c) in c.iter_mut().enumerate() {
+            let terms = (0..k).map(|l| f64::from(a[i / n * k + l]) * f64::from(b[l * n + i % n]));
+            *c = terms.fold((0.0, 0.0), |(sum, size), t| (sum + t, size + t.abs()));
+        }
+        c
+    }
+
+    pub fn close(ours: &[f32], theirs: &[(f64, f64)]) {
+        assert_eq!(ours.len(), theirs.len());
+        for (o, (t, size)) in ours.iter().zip(theirs) {
+            // Rounding errors of a sum grow with its terms, not with its result: a few units in the last place.
+            assert!((f64::from(*o) - t).abs() <= 5e-7 * size, "{o} and {t}");
+        }
+    }
 }

@@ -33,19 +33,21 @@ pub fn add_action_rows(y: &mut [f32], table: &[f32], bias: &[f32], actions: &[u8
     }
 }
 
-/// Adds each row to the row of its action.
+/// The sum of the rows of each action.
 #[multiversion(targets = "simd")]
 pub fn sum_by_action(rows: &[f32], actions: &[u8], table: &mut [f32]) {
     let n = rows.len() / actions.len().max(1);
+    table.fill(0.0);
     for (row, &action) in rows.chunks_exact(n.max(1)).zip(actions) {
         let sums = &mut table[usize::from(action) * n..][..n];
         sums.iter_mut().zip(row).for_each(|(s, r)| *s += r);
     }
 }
 
-/// Adds up rows.
+/// The sum of rows.
 #[multiversion(targets = "simd")]
 pub fn sum_rows(rows: &[f32], sums: &mut [f32]) {
+    sums.fill(0.0);
     for row in rows.chunks_exact(sums.len()) {
         sums.iter_mut().zip(row).for_each(|(s, r)| *s += r);
     }

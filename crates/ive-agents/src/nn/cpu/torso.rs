@@ -5,7 +5,7 @@ use multiversion::multiversion;
 
 use super::board::{Board, FEATURES, FILTERS};
 use super::rows::{add_relu, sum_rows, through_relu};
-use super::{Layout, Matrix, Packed, Slot, matmul};
+use super::{Layout, Matrix, Packed, Slot, matmul, matmul_nt, matmul_tn};
 
 /// Units of the torso.
 pub const TORSO: usize = 128;
@@ -59,7 +59,7 @@ impl Torso {
         let n = out.len() / TORSO;
         self.board.forward(self.conv.of(x), self.conv_bias.of(x), boards, features);
         let weight = Matrix::new(self.dense.of(x), FEATURES, TORSO);
-        matmul(out, Matrix::new(features, n, FEATURES), weight, false);
+        matmul(out, Matrix::new(features, n, FEATURES), weight);
         add_relu(out, self.dense_bias.of(x));
     }
 
@@ -71,7 +71,7 @@ impl Torso {
         add_relu(out, self.dense_bias.of(x));
     }
 
-    /// Gradients from those of the outputs, which are masked on the way.
+    /// Gradients from those of the outputs, which are masked on the way; its part of `gradient` is overwritten.
     pub fn backward(
         &self,
         x: &[f32],
@@ -84,11 +84,13 @@ impl Torso {
         let n = out.len() / TORSO;
         through_relu(d_out, out);
         let d = Matrix::new(d_out, n, TORSO);
-        matmul(self.dense.of_mut(gradient), Matrix::new(features, n, FEATURES).t(), d, false);
-        matmul(d_features, d, Matrix::new(self.dense.of(x), FEATURES, TORSO).t(), false);
+        matmul_tn(self.dense.of_mut(gradient), Matrix::new(features, n, FEATURES), d);
+        matmul_nt(d_features, d, Matrix::new(self.dense.of(x), FEATURES, TORSO), false);
         sum_rows(d_out, self.dense_bias.of_mut(gradient));
         let (conv, bias) = (&self.conv.range, &self.conv_bias.range);
-        let (d_conv, d_bias) = gradient[conv.start..bias.end].split_at_mut(conv.len());
+        let both = &mut gradient[conv.start..bias.end];
+        both.fill(0.0);
+        let (d_conv, d_bias) = both.split_at_mut(conv.len());
         self.board.backward(boards, features, d_features, d_conv, d_bias);
     }
 }

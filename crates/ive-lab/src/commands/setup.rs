@@ -20,13 +20,15 @@ use crate::report::table::Table;
   ive setup --check                          only look, byte by byte
   ive setup procgen --wheel FILE             install from a wheel on disk, without pip and network
 
-Worlds that need a library fetch it themselves when they are first used; this does it beforehand, for instance where
-there still is a network. The libraries come with pip, by name and version, and must have the SHA-256 that this program
-knows. They lie in ~/.local/share/ive (IVE_HOME names another folder). IVE_PROCGEN and IVE_MUJOCO name folders with
-other copies, used in their place.
+Worlds that need a library fetch it themselves when they are first used; this does it
+beforehand, for instance where there still is a network. The libraries come with pip, by name
+and version, and must have the SHA-256 that this program knows. They lie in ~/.local/share/ive
+(IVE_HOME names another folder). IVE_PROCGEN and IVE_MUJOCO name folders with other copies,
+used in their place.
 
-Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected, 74 no pip, network or
-space, 75 interrupted, 78 an environment variable or the platform does not fit.")]
+Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected,
+74 no pip, network or space, 75 interrupted, 78 an environment variable or the platform does
+not fit.")]
 pub struct SetupArgs {
     /// Which library [default: all]
     #[arg(value_parser = package_parser())]

@@ -1,28 +1,15 @@
-"""The peers of `ive bench envs` for Procgen: the Python package and EnvPool, one thread, all levels, easy.
+"""A peer of `ive bench envs` for Procgen: the Python package or EnvPool, one thread, all levels, easy.
 
-usage: procgen.py REPEATS ENVS GAME    one JSON line per peer: steps per CPU-second, best of REPEATS
+usage: procgen.py procgen|envpool ENVS GAME
+Says `ready`, and then, for each line that it reads, takes 64 steps and prints their CPU seconds. The package plays the
+very games that we play: same seed, same actions.
 """
-import json
 import sys
 import time
 
 import numpy as np
 
-REPEATS, ENVS, GAME = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-ACTIONS = np.random.RandomState(1).randint(0, 15, (64, ENVS)).astype(np.int32)
-
-
-def say(peer, step):
-    """A repetition takes a second of CPU time at least."""
-    best = 0.0
-    for _ in range(REPEATS):
-        start, steps = time.process_time(), 0
-        while time.process_time() - start < 1.0:
-            for actions in ACTIONS:
-                step(actions)
-            steps += ACTIONS.size
-        best = max(best, steps / (time.process_time() - start))
-    print(json.dumps({"peer": peer, "rate": best}), flush=True)
+PEER, ENVS, GAME = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 
 def python_package():
@@ -32,20 +19,34 @@ def python_package():
     def step(actions):
         env.act(actions)
         env.observe()
-    say("procgen", step)
-    env.close()
+    return step
 
 
 def envpool():
     import envpool
     env = envpool.make_gymnasium(f"{GAME.capitalize()}Easy-v0", num_envs=ENVS, num_threads=1, seed=0)
     env.reset()
-    say("envpool", env.step)
-    env.close()
+    return env.step
 
 
-for measure in (python_package, envpool):
-    try:
-        measure()
-    except Exception as problem:    # not installed, or not for this Python: the other may be
-        print(f"{measure.__name__}: {problem}", file=sys.stderr)
+def block(x, last):
+    """Actions for 64 steps; each repeats the last one or is drawn anew, evenly."""
+    actions = np.empty((64, ENVS), np.int32)
+    for now in actions:
+        for i in range(ENVS):
+            x = (1103515245 * x + 12345) % 2**31
+            drawn = (x >> 16) % 30
+            last[i] = drawn if drawn < 15 else last[i]
+        now[:] = last
+    return x, actions
+
+
+step = {"procgen": python_package, "envpool": envpool}[PEER]()
+print("ready", flush=True)
+x, last = 1, [4] * ENVS
+for _ in sys.stdin:
+    x, actions = block(x, last)
+    start = time.process_time()
+    for now in actions:
+        step(now)
+    print(time.process_time() - start, flush=True)

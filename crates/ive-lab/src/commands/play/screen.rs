@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn shades_go_from_dark_to_bright() {
         assert_eq!((shade([0; 3], [0; 3]), shade([255; 3], [255; 3])), (' ', '#'));
-        assert_eq!(shade([255; 3], [0; 3]), '=' /* 765 of 1530 is the fifth of eight */);
+        // 765 of 1530 is just below the middle of eight, 768 just above.
+        assert_eq!((shade([255; 3], [0; 3]), shade([255; 3], [1; 3])), ('-', '='));
     }
 
     #[test]

@@ -1,20 +1,46 @@
 //! Worlds by name: `minatar:breakout`, with options as `key=value`.
+//!
+//! [`open`] makes any of them, as a [`World`]: they do not all have the same kind of action and observation. [`make`] makes
+//! those with numbered actions and bytes to look at, which is what most agents know.
 
-use crate::environment::ByteWorld;
-use crate::{minatar, nearest, procgen};
+mod options;
+
+pub(crate) use options::choice;
+pub use options::{OptionError, OptionInfo};
+
+use crate::environment::{ByteWorld, Environment};
+use crate::walker::task::{MOTOR_NAMES, OBSERVATION, OBSERVATION_NAMES};
+use crate::walker::{Pixels, Walker};
+use crate::{minatar, nearest, procgen, walker};
 use std::fmt;
 
-/// An option of a world, for people.
+/// A world, whichever it is.
+pub enum World {
+    /// Numbered actions, bytes to look at: MinAtar and Procgen.
+    Bytes(ByteWorld),
+    /// Six numbers as an action, 24 to look at.
+    Walker(Walker),
+    /// Six numbers as an action, a picture to look at.
+    Pixels(Box<Pixels>),
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(world) => write!(f, "World({})", world.spec().name),
+            Self::Walker(world) => world.fmt(f),
+            Self::Pixels(world) => world.fmt(f),
+        }
+    }
+}
+
+/// What an action is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OptionInfo {
-    /// Its name.
-    pub key: &'static str,
-    /// What holds when it is not given.
-    pub default: &'static str,
-    /// What it can be.
-    pub values: &'static str,
-    /// What it does.
-    pub meaning: &'static str,
+pub enum ActionKind {
+    /// The number of an action that has a name.
+    Numbered,
+    /// A number from −1 to 1 for each name.
+    Continuous,
 }
 
 /// A world that can be made by name, for people.
@@ -30,7 +56,9 @@ pub struct Entry {
     pub entries: &'static str,
     /// What the entries of the last axis mean.
     pub channels: &'static [&'static str],
-    /// The names of its actions, in the order of their numbers.
+    /// What an action is.
+    pub action_kind: ActionKind,
+    /// The names of its actions in the order of their numbers, or of the numbers that make an action.
     pub actions: Vec<&'static str>,
     /// The actions left when only those that do something are numbered; none where there is no such choice.
     pub minimal_actions: Vec<&'static str>,
@@ -50,6 +78,7 @@ impl Entry {
             shape: vec![10, 10, game.channels().len()],
             entries: "bytes 0 or 1: row, column, channel",
             channels: game.channels(),
+            action_kind: ActionKind::Numbered,
             actions: minatar::Action::ALL.iter().map(|action| action.name()).collect(),
             minimal_actions: game.minimal_actions().iter().map(|action| action.name()).collect(),
             options: &minatar::OPTIONS,
@@ -65,6 +94,7 @@ impl Entry {
             shape: vec![64, 64, 3],
             entries: "bytes 0 to 255: row, column, colour",
             channels: &["red", "green", "blue"],
+            action_kind: ActionKind::Numbered,
             actions: procgen::ACTIONS.to_vec(),
             minimal_actions: Vec::new(),
             options: &procgen::OPTIONS,
@@ -73,98 +103,43 @@ impl Entry {
                 ansimuz, Alucard, davis123, SugarMoonWitch, CraftPix and GameArtGuppy",
         }
     }
-}
 
-/// A name, an option or a value that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OptionError {
-    /// There is no such world.
-    UnknownName {
-        /// The name given.
-        name: String,
-        /// Names that look like it.
-        near: Vec<String>,
-    },
-    /// The world has no such option.
-    UnknownOption {
-        /// The option given.
-        key: String,
-        /// Options that look like it, or all of them.
-        near: Vec<String>,
-    },
-    /// The option cannot have this value.
-    Value {
-        /// The option.
-        key: String,
-        /// The value given.
-        value: String,
-        /// What it can be.
-        allowed: String,
-    },
-    /// The native library of the world cannot be had.
-    Native {
-        /// Why, and what to do about it.
-        reason: String,
-    },
-}
-
-/// One of two words, or an error that names both.
-pub(crate) fn choice(
-    key: &str,
-    value: &str,
-    yes: &'static str,
-    no: &'static str,
-) -> Result<bool, OptionError> {
-    match value {
-        _ if value == yes => Ok(true),
-        _ if value == no => Ok(false),
-        _ => Err(OptionError::value(key, value, format!("{no} or {yes}"))),
-    }
-}
-
-impl OptionError {
-    pub(crate) fn value(key: &str, value: &str, allowed: impl Into<String>) -> Self {
-        Self::Value { key: key.into(), value: value.into(), allowed: allowed.into() }
-    }
-
-    pub(crate) fn native(reason: impl fmt::Display) -> Self {
-        Self::Native { reason: reason.to_string() }
-    }
-
-    pub(crate) fn unknown(key: &str, known: &[OptionInfo]) -> Self {
-        let mut near = nearest(key, known.iter().map(|option| option.key));
-        if near.is_empty() {
-            near = known.iter().map(|option| option.key).collect();
-        }
-        Self::UnknownOption { key: key.into(), near: near.into_iter().map(String::from).collect() }
-    }
-}
-
-impl fmt::Display for OptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName { name, near } if near.is_empty() => write!(f, "no world is called `{name}`"),
-            Self::UnknownName { name, near } => {
-                write!(f, "no world is called `{name}`; did you mean {}?", near.join(", "))
-            }
-            Self::UnknownOption { key, near } => {
-                write!(f, "no option is called `{key}`; there is {}", near.join(", "))
-            }
-            Self::Value { key, value, allowed } => {
-                write!(f, "{key} cannot be `{value}`: it must be {allowed}")
-            }
-            Self::Native { reason } => write!(f, "{reason}"),
+    fn of_walker(task: walker::Task) -> Self {
+        Self {
+            name: format!("walker:{}", task.name()),
+            summary: task.summary(),
+            shape: vec![OBSERVATION],
+            entries: "real numbers: directions of the limbs, height of the torso, velocities",
+            channels: &OBSERVATION_NAMES,
+            action_kind: ActionKind::Continuous,
+            actions: MOTOR_NAMES.to_vec(),
+            minimal_actions: Vec::new(),
+            options: &WALKER_OPTIONS,
+            origin: walker::ORIGIN,
+            licence: walker::LICENCE,
         }
     }
 }
 
-impl std::error::Error for OptionError {}
+/// The options of a walker by name: what it shows, and those of [`walker::Options`].
+const WALKER_OPTIONS: [OptionInfo; 4] = [
+    OptionInfo {
+        key: "observation",
+        default: "state",
+        values: "state, pixels",
+        meaning: "the 24 numbers, or a picture of 64 × 64 × 3 bytes, drawn by ourselves",
+    },
+    walker::OPTIONS[0],
+    walker::OPTIONS[1],
+    walker::OPTIONS[2],
+];
 
 /// All worlds, sorted by name.
 pub fn entries() -> Vec<Entry> {
     let minatar = minatar::Game::ALL.map(Entry::of_minatar);
-    minatar.into_iter().chain(procgen::Game::ALL.map(Entry::of_procgen)).collect()
+    let procgen = procgen::Game::ALL.map(Entry::of_procgen);
+    let walker = walker::Task::ALL.map(Entry::of_walker);
+    minatar.into_iter().chain(procgen).chain(walker).collect()
 }
 
 /// The world of a name, described.
@@ -185,7 +160,41 @@ pub fn find(name: &str) -> Result<Entry, OptionError> {
     Err(OptionError::UnknownName { name: name.into(), near })
 }
 
-/// Makes a world by name, seeded.
+/// Makes a world by name, seeded, whatever its actions and observations are.
+///
+/// ```no_run
+/// use ive_envs::{Environment, registry::{self, World}};
+/// let mut episode = 0.0;
+/// if let World::Pixels(mut world) = registry::open("walker:walk", &[("observation", "pixels")], 3)? {
+///     let picture = world.reset().observation;
+///     assert_eq!(picture.len(), 64 * 64 * 3);
+///     episode += world.step([0.0; 6])?.reward;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the world or an option does not exist, an option cannot have its value, or a native library cannot be had.
+pub fn open(name: &str, options: &[(&str, &str)], seed: u64) -> Result<World, OptionError> {
+    let Some(task) = walker_task(name) else { return make(name, options, seed).map(World::Bytes) };
+    let (mut chosen, mut pixels) = (walker::Options::default(), false);
+    for (key, value) in options {
+        match *key {
+            "observation" => pixels = choice(key, value, "pixels", "state")?,
+            key if walker::OPTIONS.iter().any(|option| option.key == key) => chosen.set(key, value)?,
+            key => return Err(OptionError::unknown(key, &WALKER_OPTIONS)),
+        }
+    }
+    let walker = walker::make(task, &chosen, seed)?;
+    Ok(if pixels { World::Pixels(Box::new(Pixels::new(walker))) } else { World::Walker(walker) })
+}
+
+/// The task of a walker with this name, if it is one.
+fn walker_task(name: &str) -> Option<walker::Task> {
+    name.strip_prefix("walker:").and_then(walker::Task::from_name)
+}
+
+/// Makes a world with numbered actions and observations of bytes by name, seeded.
 ///
 /// ```
 /// use ive_envs::{Environment, registry};
@@ -197,9 +206,13 @@ pub fn find(name: &str) -> Result<Entry, OptionError> {
 /// ```
 ///
 /// # Errors
-/// If the world or an option does not exist, an option cannot have its value, or a native library cannot be had.
+/// If the world or an option does not exist, the world has no numbered actions, an option cannot have its value, or a native
+/// library cannot be had.
 pub fn make(name: &str, options: &[(&str, &str)], seed: u64) -> Result<ByteWorld, OptionError> {
     let entry = find(name)?;
+    if entry.action_kind != ActionKind::Numbered {
+        return Err(OptionError::NotNumbered { name: entry.name });
+    }
     let (family, game) = entry.name.split_once(':').unwrap_or_default();
     if let Some(game) = procgen::Game::from_name(game).filter(|_| family == "procgen") {
         let mut chosen = procgen::Options::default();

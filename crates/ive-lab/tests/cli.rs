@@ -240,3 +240,142 @@ fn worlds_of_procgen_are_listed_described_traced_and_drawn() {
     assert!(std::fs::read(dir.0.join("maze.gif")).unwrap().starts_with(b"GIF89a\x80\0\x80\0"));
     refused(&dir.ive("train dqn --env procgen:coinrun --steps 10"), 78, &["procgen:coinrun is not"]);
 }
+
+/// The lines of a trace in JSON.
+fn traced(output: &std::process::Output) -> Vec<serde_json::Value> {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn walkers_are_listed_and_described() {
+    let dir = Scratch::new("walker-list");
+    let list = text(&dir.ive("env list").stdout);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names[names.len() - 3..], ["walker:run", "walker:stand", "walker:walk"]);
+    let shown = text(&dir.ive("env show walker:walk").stdout);
+    for words in [
+        "24 real numbers",
+        "14 height",
+        "6 numbers from −1 to 1",
+        "5 left_ankle",
+        "observation ",
+        "threshold ",
+    ] {
+        assert!(shown.contains(words), "`{words}` is not in\n{shown}");
+    }
+    let shown = traced(&dir.ive("env show walker:stand --json"));
+    assert_eq!(
+        (&shown[0]["action_kind"], &shown[0]["shape"]),
+        (&"continuous".into(), &serde_json::json!([24]))
+    );
+    refused(&dir.ive("env show walker:wlak"), 64, &["did you mean walker:walk"]);
+}
+
+/// What is wrong is told before a library is looked for.
+#[test]
+fn walkers_refuse_what_makes_no_sense() {
+    let dir = Scratch::new("walker-bad");
+    let write = |name: &str, words: &str| std::fs::write(dir.0.join(name), words).unwrap();
+    let trace = |rest: &str| dir.ive(&format!("env trace walker:walk {rest}"));
+    write("five", "0 0 0 0 0 0\n0 0 0 0 0\n");
+    refused(&trace("--actions five"), 65, &["five:2: 5 numbers, where there should be 6"]);
+    write("nan", "0 0 0 0 0 nan\n");
+    refused(&trace("--actions nan"), 65, &["nan:1: `nan` is not a finite number"]);
+    write("word", "0 0 0 left 0 0\n");
+    refused(&trace("--actions word"), 65, &["word:1: `left` is not a number"]);
+    write("short", "0 0 0 0 0 0\n");
+    refused(
+        &trace("--actions short --steps 2"),
+        65,
+        &["short:2: the file ends after 1 actions, 2 are needed"],
+    );
+    refused(&trace("--actions nowhere"), 74, &["cannot read nowhere"]);
+    refused(&trace("--qpos nowhere"), 74, &["cannot read nowhere"]);
+    write("eight", "0 0 0 0\n0 0 0 0\n");
+    refused(&trace("--qpos eight"), 65, &["eight:2: 8 numbers, where there should be 9"]);
+    write("infinite", "0 0 0 0\n0 0x7ff0000000000000 0 0 0\n");
+    refused(&trace("--qpos infinite"), 65, &["infinite:2: `0x7ff0000000000000` is not a finite number"]);
+    refused(&trace("-o repeat=0"), 64, &["repeat cannot be `0`"]);
+    refused(&trace("-o sticky=0.1"), 64, &["no option is called `sticky`", "repeat, threshold"]);
+    refused(&trace("--envs 2"), 64, &["--envs and --threads belong to the worlds of Procgen"]);
+    refused(&dir.ive("env trace walker:jump"), 64, &["no world is called `walker:jump`"]);
+    refused(&dir.ive("env trace minatar:breakout --qpos eight"), 64, &["belong to the walker"]);
+    refused(&dir.ive("env trace minatar:breakout --actions zero"), 64, &["belong to the walker"]);
+    let play = |rest: &str| dir.ive(&format!("play walker:walk --gif x.gif {rest}"));
+    refused(&play(""), 64, &["walker:walk has no keys", "--policy random or --policy zero"]);
+    refused(&play("--policy zero --scale 17"), 64, &["1 to 16 times 64 pixels"]);
+    refused(&play("--policy runs/mine"), 64, &["no agent moves the walker yet"]);
+    refused(
+        &dir.ive("play minatar:breakout --policy zero --gif x.gif"),
+        64,
+        &["--policy zero is for the walker"],
+    );
+    refused(&dir.ive("train dqn --env walker:walk --steps 10"), 64, &["walker:walk is moved by six numbers"]);
+}
+
+/// Positions that are known without us: those given, which the walker has at rest before the first step, after a step of
+/// 25 ms of free fall (there is no air, and motors at zero do nothing to it): a height lower by ½ g t², and a speed of −g t.
+#[test]
+fn a_falling_walker_is_traced_bit_by_bit() {
+    if ive_envs::native::for_tests(ive_envs::native::Package::Mujoco).is_none() {
+        return;
+    }
+    let dir = Scratch::new("walker-trace");
+    let bits =
+        |value: &serde_json::Value| f64::from_bits(u64::from_str_radix(value.as_str().unwrap(), 16).unwrap());
+    std::fs::write(dir.0.join("pose"), "1.0 0x3ff8000000000000 0\n0 0 0  0 0\t0\n").unwrap();
+    let line = "env trace walker:stand -o repeat=1 --qpos pose --actions zero --steps 1 --json";
+    let step = &traced(&dir.ive(line))[0];
+    let (t, g) = (0.025, 9.81);
+    // The integrator is semi-implicit: with ten steps of h it falls ½ g (t² + t h).
+    assert!((bits(&step["qpos"][0]) - (1.0 - 0.5 * g * (t * t + t * 0.0025))).abs() < 1e-6, "{step}");
+    assert!((bits(&step["qvel"][0]) + g * t).abs() < 1e-4, "{step}");
+    assert_eq!((bits(&step["qpos"][1]), step["step"].as_u64()), (1.5, Some(1)));
+    assert_eq!((&step["truncated"], step["reward"].as_f64()), (&false.into(), Some(1.0)));
+
+    // The same actions, drawn or from a file, in either form, give the same bits; the text has what JSON has.
+    let options = "env trace walker:walk -o rng=numpy --seed 5 --steps 4";
+    let drawn = traced(&dir.ive(&format!("{options} --json")));
+    let words = |step: &serde_json::Value, bits: bool| {
+        let numbers = step["action"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap());
+        let words = numbers.map(|x| if bits { format!("0x{:016x}", x.to_bits()) } else { x.to_string() });
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let file: String = drawn.iter().enumerate().map(|(i, step)| words(step, i % 2 == 0)).collect();
+    std::fs::write(dir.0.join("moves"), file).unwrap();
+    let read = dir.ive("env trace walker:walk -o rng=numpy --seed 5 --actions moves --json");
+    assert_eq!(traced(&read), drawn);
+    let plain = text(&dir.ive(options).stdout);
+    let last: Vec<&str> = plain.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!((last[0], last[5..14].len(), last.len()), ("4", 9, 24), "{plain}");
+    assert_eq!(
+        last[5..14],
+        drawn[3]["qpos"].as_array().unwrap().iter().map(|x| x.as_str().unwrap()).collect::<Vec<_>>()
+    );
+
+    // An episode of 1,000 control steps is cut off and another one begins.
+    let long = traced(&dir.ive("env trace walker:run -o repeat=400 --steps 4 --json"));
+    let ends: Vec<bool> = long.iter().map(|step| step["truncated"].as_bool().unwrap()).collect();
+    assert_eq!(ends, [false, false, true, false]);
+    let seen = traced(&dir.ive("env trace walker:run -o observation=pixels --steps 1 --json"));
+    assert_eq!(seen[0]["hash"].as_str().unwrap().len(), 16);
+}
+
+#[test]
+fn walkers_are_drawn_as_large_as_one_likes() {
+    if ive_envs::native::for_tests(ive_envs::native::Package::Mujoco).is_none() {
+        return;
+    }
+    let dir = Scratch::new("walker-play");
+    let play =
+        dir.ive("play walker:walk --policy random --steps 2 --frames pictures --gif walk.gif --scale 2");
+    assert!(play.status.success(), "{}", text(&play.stderr));
+    assert!(text(&play.stdout).starts_with("steps: 2, episodes ended: 0"), "{}", text(&play.stdout));
+    assert_eq!(std::fs::read_dir(dir.0.join("pictures")).unwrap().count(), 3);
+    let picture = std::fs::read(dir.0.join("pictures/000002.png")).unwrap();
+    assert_eq!(picture[16..24], [0, 0, 0, 128, 0, 0, 0, 128]); // width and height of a PNG
+    assert!(std::fs::read(dir.0.join("walk.gif")).unwrap().starts_with(b"GIF89a\x80\0\x80\0"));
+    assert!(dir.ive("play walker:stand --policy zero --steps 1 --gif usual.gif").status.success());
+    assert!(std::fs::read(dir.0.join("usual.gif")).unwrap().starts_with(b"GIF89a\0\x01\0\x01")); // 256 × 256
+}

@@ -21,12 +21,14 @@
 mod mujoco;
 mod options;
 pub mod picture;
+mod pixels;
 mod pose;
 pub mod task;
 mod world;
 
 pub use crate::random::Generator;
 pub use options::{OPTIONS, Options};
+pub use pixels::Pixels;
 pub use task::Task;
 pub use world::{Action, Walker, action};
 
@@ -86,6 +88,16 @@ impl MakeError {
 impl From<NativeError> for MakeError {
     fn from(error: NativeError) -> Self {
         Self::Native(error)
+    }
+}
+
+/// For worlds by name, where every failure is one of an option or of a library.
+impl From<MakeError> for OptionError {
+    fn from(error: MakeError) -> Self {
+        match error {
+            MakeError::Option(error) => error,
+            other => Self::native(other),
+        }
     }
 }
 

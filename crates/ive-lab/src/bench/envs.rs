@@ -5,6 +5,7 @@
 //! beforehand on both sides.
 
 mod procgen;
+mod walker;
 
 use crate::exit::{Failure, Outcome};
 use clap::Args;
@@ -22,12 +23,13 @@ Examples:
   ive bench envs
   ive bench envs breakout seaquest --batch 64 --python .venv/bin/python
   ive bench envs procgen:coinrun procgen:jumper --python .venv/bin/python
+  ive bench envs walker --python .venv/bin/python
   ive bench envs --json > speed.jsonl")]
 pub struct EnvsArgs {
-    /// The games [default: all of MinAtar and, if it is installed, the paper's five of Procgen].
+    /// The games, or `walker` [default: all of MinAtar and, if they are installed, the paper's five of Procgen and the walker].
     #[arg(value_parser = game)]
     games: Vec<Measurable>,
-    /// How many worlds step together [default: 1024, Procgen 64].
+    /// How many worlds step together [default: 1024; Procgen and the walker 64].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65536))]
     batch: Option<u32>,
     /// How often each measurement is repeated; the best counts.
@@ -46,16 +48,20 @@ pub struct EnvsArgs {
 enum Measurable {
     MinAtar(Game),
     Procgen(ive_envs::procgen::Game),
+    Walker,
 }
 
 fn game(name: &str) -> Result<Measurable, String> {
+    if ["walker", "walker:walk"].contains(&name) {
+        return Ok(Measurable::Walker);
+    }
     let found = match name.strip_prefix("procgen:") {
         Some(game) => ive_envs::procgen::Game::from_name(game).map(Measurable::Procgen),
         None => Game::from_name(name.trim_start_matches("minatar:")).map(Measurable::MinAtar),
     };
     found.ok_or_else(|| {
         let known = Game::ALL.map(Game::name).join(", ");
-        format!("no such game; there is {known}, and the worlds of Procgen by their whole names")
+        format!("no such game; there is {known}, walker, and the worlds of Procgen by their whole names")
     })
 }
 
@@ -65,13 +71,14 @@ const SECONDS: f64 = 0.25;
 /// Runs the benchmark and prints a table for each family.
 ///
 /// # Errors
-/// If the library of Procgen cannot be had, or a world refuses a step, which would be a bug.
+/// If a library that is needed cannot be had, or a world refuses a step, which would be a bug.
 pub fn run(args: &EnvsArgs) -> Outcome {
-    let (mut minatar, mut procgen) = (Vec::new(), Vec::new());
+    let (mut minatar, mut procgen, mut walker) = (Vec::new(), Vec::new(), false);
     for &game in &args.games {
         match game {
             Measurable::MinAtar(game) => minatar.push(game),
             Measurable::Procgen(game) => procgen.push(game),
+            Measurable::Walker => walker = true,
         }
     }
     if args.games.is_empty() {
@@ -79,11 +86,15 @@ pub fn run(args: &EnvsArgs) -> Outcome {
         if matches!(native::installed(Package::Procgen), Ok(Some(_))) {
             procgen = procgen::USUAL.to_vec();
         }
+        walker = matches!(native::installed(Package::Mujoco), Ok(Some(_)));
     }
     if !minatar.is_empty() {
         run_minatar(&minatar, args)?;
     }
-    if procgen.is_empty() { Ok(()) } else { procgen::run(&procgen, args) }
+    if !procgen.is_empty() {
+        procgen::run(&procgen, args)?;
+    }
+    if walker { walker::run(args) } else { Ok(()) }
 }
 
 fn run_minatar(games: &[Game], args: &EnvsArgs) -> Outcome {
@@ -134,7 +145,12 @@ fn run_minatar(games: &[Game], args: &EnvsArgs) -> Outcome {
 
 /// A rate in words that a person compares easily.
 fn thousands(rate: f64) -> String {
-    if rate >= 1e6 { format!("{:.2}M", rate / 1e6) } else { format!("{:.0}k", rate / 1e3) }
+    match rate {
+        1e6.. => format!("{:.2}M", rate / 1e6),
+        1e5.. => format!("{:.0}k", rate / 1e3),
+        1e3.. => format!("{:.1}k", rate / 1e3),
+        _ => format!("{rate:.0}"),
+    }
 }
 
 /// The best rate over the repetitions.

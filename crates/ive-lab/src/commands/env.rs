@@ -1,13 +1,17 @@
 //! `ive env`: which worlds there are, and what happens in them step by step.
 
+mod numbers;
 mod trace;
+mod walker;
 
 use crate::exit::{Failure, Outcome};
 use clap::{Args, Subcommand, ValueEnum};
-use ive_envs::{ByteWorld, OptionError, registry};
+use ive_envs::registry::{self, ActionKind, World};
+use ive_envs::{ByteWorld, OptionError};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use trace::TraceArgs;
+pub use walker::random_action;
 
 /// The arguments of `ive env`.
 #[derive(Args, Debug)]
@@ -101,6 +105,13 @@ impl WorldArgs {
         self.make_over(&BTreeMap::new())
     }
 
+    /// The world that was asked for, whatever its actions are.
+    pub fn open(&self) -> Outcome<World> {
+        let options = self.options()?;
+        let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        registry::open(&self.name, &options, self.seed).map_err(|error| refused(&error))
+    }
+
     /// The world that was asked for, with these options where the command line does not say otherwise.
     pub fn make_over(&self, base: &BTreeMap<String, String>) -> Outcome<ByteWorld> {
         let mut options = base.clone();
@@ -147,24 +158,46 @@ fn describe(entry: &registry::Entry) -> serde_json::Value {
         .collect();
     serde_json::json!({
         "name": entry.name, "summary": entry.summary, "shape": entry.shape, "entries": entry.entries, "channels": entry.channels,
+        "action_kind": if entry.action_kind == ActionKind::Numbered { "numbered" } else { "continuous" },
         "actions": entry.actions, "minimal_actions": entry.minimal_actions, "options": options,
         "origin": entry.origin, "licence": entry.licence,
     })
+}
+
+/// Names with their numbers, in lines of a length that one can read; all but the first are indented.
+fn numbered(names: &[&str]) -> String {
+    let (mut text, mut length) = (String::new(), 0);
+    for (i, name) in names.iter().enumerate() {
+        let comma = if i + 1 < names.len() { "," } else { "" };
+        let item = format!("{i} {name}{comma}");
+        let gap = match length {
+            0 => "",
+            _ if length + 1 + item.len() > 90 => "\n             ",
+            _ => " ",
+        };
+        length = if gap.len() > 1 { item.len() } else { length + gap.len() + item.len() };
+        text += gap;
+        text += &item;
+    }
+    text
 }
 
 fn show(out: &mut impl Write, entry: &registry::Entry, json: bool) -> io::Result<()> {
     if json {
         return writeln!(out, "{}", describe(entry));
     }
-    let numbered = |names: &[&str]| {
-        let each: Vec<String> = names.iter().enumerate().map(|(i, name)| format!("{i} {name}")).collect();
-        each.join(", ")
-    };
     let shape: Vec<String> = entry.shape.iter().map(ToString::to_string).collect();
     writeln!(out, "{}: {}\n", entry.name, entry.summary)?;
     writeln!(out, "observation  {} {}", shape.join(" × "), entry.entries)?;
-    writeln!(out, "channels     {}", numbered(entry.channels))?;
-    writeln!(out, "actions      {}", numbered(&entry.actions))?;
+    let channels = if entry.shape.len() == 1 { "numbers " } else { "channels" };
+    writeln!(out, "{channels}     {}", numbered(entry.channels))?;
+    match entry.action_kind {
+        ActionKind::Numbered => writeln!(out, "actions      {}", numbered(&entry.actions))?,
+        ActionKind::Continuous => {
+            writeln!(out, "action       {} numbers from −1 to 1", entry.actions.len())?;
+            writeln!(out, "motors       {}", numbered(&entry.actions))?;
+        }
+    }
     if !entry.minimal_actions.is_empty() {
         writeln!(out, "minimal      {}", numbered(&entry.minimal_actions))?;
     }

@@ -1,5 +1,6 @@
-//! `ive play`: a game in the terminal, by hand, at random or by an agent of a run, and pictures of it.
+//! `ive play`: a world in the terminal, by hand, at random or by an agent of a run, and pictures of it.
 
+mod game;
 mod player;
 pub mod record;
 mod screen;
@@ -8,8 +9,8 @@ pub mod view;
 use crate::commands::env::WorldArgs;
 use crate::exit::{Failure, Outcome};
 use clap::Args;
-use ive_envs::{ByteWorld, Environment, StepError};
-use player::{Mind, Player};
+use game::Game;
+use player::Player;
 use record::{Recorder, Recording};
 use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
@@ -22,9 +23,9 @@ use view::View;
 #[command(after_help = "\
 Keys: arrows or WASD move, space shoots, p pauses, r starts over, q quits.
 
-With --policy random or a run, and --frames or --gif, nothing is shown and nothing waits: the
+With --policy random, zero or a run, and --frames or --gif, nothing is shown and nothing waits: the
 pictures are simply made. An agent plays in the world as it was trained in it, unless options here
-say otherwise.
+say otherwise. The walker has six motors and no keys: dice move them, or nobody does.
 
 Examples:
   ive play minatar:breakout
@@ -33,27 +34,30 @@ Examples:
   ive play minatar:freeway --policy random --steps 20 --frames pictures/
   ive play procgen:coinrun -o mode=easy --fps 15
   ive play procgen:jumper --policy random --steps 100 --gif jumper.gif
+  ive play walker:walk --policy random --steps 200 --gif walker.gif
+  ive play walker:stand --policy zero --steps 60 --frames fall/ --scale 8
   ive play minatar:breakout --policy runs/breakout-mu-ive-0
   ive play minatar:breakout --policy runs/breakout-mu-ive-0 --sticky 0.5 --steps 500 --gif sticky.gif")]
 pub struct PlayArgs {
     #[command(flatten)]
     world: WorldArgs,
-    /// Who plays: keyboard, random, or the directory of a run, whose agent then does.
-    #[arg(long, default_value = "keyboard", value_name = "keyboard|random|RUN", value_parser = Player::parse)]
+    /// Who plays: keyboard, random, zero (walker: motors off), or the directory of a run, whose agent then does.
+    #[arg(long, default_value = "keyboard", value_name = "keyboard|random|zero|RUN", value_parser = Player::parse)]
     policy: Player,
     /// Stop after this many steps [default: at will, or 200 when only pictures are made].
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
-    /// Steps per second.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
-    fps: u16,
+    /// Steps per second [default: 8; walker: as fast as it is, 40 over `repeat`].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=100))]
+    fps: Option<u16>,
     /// Write a PNG per step into this directory.
     #[arg(long, value_name = "DIR")]
     frames: Option<PathBuf>,
     /// Write an animation.
     #[arg(long, value_name = "FILE")]
     gif: Option<PathBuf>,
-    /// Pixels per cell in pictures, or per pixel of Procgen [default: 24, or 6].
+    /// Pixels per cell in pictures, or per pixel of Procgen [default: 24, or 6]; walker: its pictures have 64 times as many a
+    /// side [default: 4].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=200))]
     scale: Option<u16>,
 }
@@ -73,11 +77,11 @@ struct Score {
 /// # Errors
 /// If the world does not exist, there is no terminal to play in, or a picture cannot be written.
 pub fn run(args: &PlayArgs) -> Outcome {
-    let (mut world, mut mind) = args.policy.ready(&args.world)?;
-    let view = View::of(&args.world.name)?;
-    let PlayArgs { frames, gif, scale, fps, .. } = args;
-    let recording = Recording { frames: frames.clone(), gif: gif.clone(), scale: *scale, fps: *fps };
-    let mut recorder = Recorder::new(view, recording)?;
+    let PlayArgs { frames, gif, scale, .. } = args;
+    let mut game = Game::ready(&args.policy, &args.world, *scale)?;
+    let fps = args.fps.unwrap_or(game.fps());
+    let recording = Recording { frames: frames.clone(), gif: gif.clone(), scale: *scale, fps };
+    let mut recorder = game.recorder(&args.world.name, recording)?;
     let silent = args.policy != Player::Keyboard && recorder.is_active();
     if !silent && !stdout().is_terminal() {
         return Err(Failure::usage(
@@ -85,9 +89,9 @@ pub fn run(args: &PlayArgs) -> Outcome {
         ));
     }
     let score = if silent {
-        unattended(args, &mut mind, &mut world, &mut recorder)?
+        unattended(args, &mut game, &mut recorder)?
     } else {
-        attended(args, view, &mut mind, &mut world, &mut recorder)?
+        attended(args, fps, &mut game, &mut recorder)?
     };
     let written = recorder.finish()?;
     println!("steps: {}, episodes ended: {}, best return: {}{written}", score.steps, score.ended, score.best);
@@ -95,52 +99,36 @@ pub fn run(args: &PlayArgs) -> Outcome {
 }
 
 /// Play for the sake of the pictures.
-fn unattended(
-    args: &PlayArgs,
-    mind: &mut Mind,
-    world: &mut ByteWorld,
-    recorder: &mut Recorder,
-) -> Outcome<Score> {
+fn unattended(args: &PlayArgs, game: &mut Game, recorder: &mut Recorder) -> Outcome<Score> {
     let mut score = Score::default();
-    let mut observation = world.reset().observation;
-    recorder.add(&observation)?;
+    begin(game, &mut score, recorder)?;
     while score.steps < args.steps.unwrap_or(200) {
-        let ended;
-        (observation, ended) = turn(world, mind.choose(&observation, 0)?, &mut score)?;
-        recorder.add(&observation)?;
-        if ended {
-            observation = begin(world, &mut score);
-            recorder.add(&observation)?;
+        if turn(game, 0, &mut score, recorder)? {
+            begin(game, &mut score, recorder)?;
         }
     }
     Ok(score)
 }
 
 /// Play before somebody's eyes.
-fn attended(
-    args: &PlayArgs,
-    view: View,
-    mind: &mut Mind,
-    world: &mut ByteWorld,
-    recorder: &mut Recorder,
-) -> Outcome<Score> {
+fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder) -> Outcome<Score> {
     let failed = |error: std::io::Error| Failure::io(format!("cannot use the terminal: {error}"));
-    let names = world.spec().actions.clone();
+    let names = game.actions();
+    let by_hand = args.policy == Player::Keyboard;
     let mut score = Score::default();
     let mut paused = false;
-    let mut observation = world.reset().observation;
-    recorder.add(&observation)?;
-    let mut screen = Screen::open(&args.world.name, view).map_err(failed)?;
+    begin(game, &mut score, recorder)?;
+    let name = &args.world.name;
+    let mut screen = Screen::open(name, View::of(name)?, by_hand).map_err(failed)?;
     while args.steps.is_none_or(|limit| score.steps < limit) {
-        screen.show(&observation, &score, paused).map_err(failed)?;
-        let tick = Instant::now() + Duration::from_secs(1) / u32::from(args.fps);
+        screen.show(&game.shown()?, &score, paused).map_err(failed)?;
+        let tick = Instant::now() + Duration::from_secs(1) / u32::from(fps);
         let mut wanted = "noop";
         match command_until(tick).map_err(failed)? {
             Some(Command::Quit) => break,
             Some(Command::Pause) => paused = !paused,
             Some(Command::StartOver) => {
-                observation = begin(world, &mut score);
-                recorder.add(&observation)?;
+                begin(game, &mut score, recorder)?;
                 continue;
             }
             Some(Command::Act(name)) => (wanted, paused) = (name, false),
@@ -149,16 +137,11 @@ fn attended(
         if paused {
             continue;
         }
-        let by_hand = action_of(&names, wanted);
-        let ended;
-        (observation, ended) = turn(world, mind.choose(&observation, by_hand)?, &mut score)?;
-        recorder.add(&observation)?;
-        if ended {
-            if args.policy == Player::Keyboard {
-                screen.flash(&observation, &score).map_err(failed)?;
+        if turn(game, action_of(&names, wanted), &mut score, recorder)? {
+            if by_hand {
+                screen.flash(&game.shown()?, &score).map_err(failed)?;
             }
-            observation = begin(world, &mut score);
-            recorder.add(&observation)?;
+            begin(game, &mut score, recorder)?;
         }
     }
     Ok(score)
@@ -171,20 +154,22 @@ fn action_of(names: &[&str], wanted: &str) -> usize {
     find(wanted).or_else(shoot).or_else(|| find("noop")).unwrap_or(0)
 }
 
-/// A step: what one sees after it, and whether the episode is over.
-fn turn(world: &mut ByteWorld, action: usize, score: &mut Score) -> Outcome<(Vec<u8>, bool)> {
-    let step = world.step(action).map_err(|error: StepError| Failure::internal(error.to_string()))?;
+/// A step, and whether the episode is over.
+fn turn(game: &mut Game, by_hand: usize, score: &mut Score, recorder: &mut Recorder) -> Outcome<bool> {
+    let step = game.turn(by_hand)?;
     score.steps += 1;
     score.total += step.reward;
     score.best = score.best.max(score.total);
     score.ended += u64::from(step.kind.is_last());
-    Ok((step.observation, step.kind.is_last()))
+    game.show(recorder)?;
+    Ok(step.kind.is_last())
 }
 
-/// A new episode: what one sees first.
-fn begin(world: &mut ByteWorld, score: &mut Score) -> Vec<u8> {
+/// A new episode.
+fn begin(game: &mut Game, score: &mut Score, recorder: &mut Recorder) -> Outcome {
     score.total = 0.0;
-    world.reset().observation
+    game.begin()?;
+    game.show(recorder)
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! `ive env trace`: every step of a run, in a form that other implementations can be compared with.
 
-use super::{WorldArgs, refused};
+use super::{WorldArgs, refused, walker};
 use crate::exit::{Failure, Outcome};
 use clap::Args;
 use ive::Rng;
 use ive_envs::procgen::{ACTIONS, Game, Options, Procgen};
-use ive_envs::{ByteWorld, Environment, StepKind, fnv1a, registry};
+use ive_envs::registry::{self, ActionKind};
+use ive_envs::{ByteWorld, Environment, StepKind, fnv1a};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -17,20 +18,30 @@ the observation: one byte per entry, in the order row, column, channel. The worl
 Procgen has a line per step and environment: step, environment, action, reward, whether the observation is the first of
 an episode (the reward then belongs to the one before), the number of the level, and the hash of the 64 × 64 × 3 bytes.
 
+The walker has a line per agent step: step, reward, whether the episode was cut off, and the nine positions and nine
+velocities after the step as the 16 hexadecimal digits of their bits; with -o observation=pixels also the hash of the
+picture. Numbers in files are decimal, or 0x and those 16 digits.
+
 Examples:
   ive env trace minatar:breakout --rng numpy --seed 3 --actions random --steps 1000
   ive env trace minatar:seaquest --rng numpy --sticky 0 --actions moves.txt --json
   ive env trace minatar:seaquest -o oxygen_flash=on --steps 500
-  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --threads 2 --steps 600")]
+  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --threads 2 --steps 600
+  ive env trace walker:walk -o repeat=1 -o rng=numpy --seed 3 --actions moves.txt --json
+  ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero --steps 20")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
-    world: WorldArgs,
-    /// A file with one action number per line (step by step, one for each environment), or `random`.
-    #[arg(long, default_value = "random", value_name = "FILE|random")]
-    actions: String,
+    pub(super) world: WorldArgs,
+    /// A file with one action number per line (step by step, one for each environment; walker: six numbers a line), or
+    /// `random`; walker: also `zero`.
+    #[arg(long, default_value = "random", value_name = "FILE|random|zero")]
+    pub(super) actions: String,
     /// How many steps [default: all of the file, or 1000].
     #[arg(long, value_name = "N")]
-    steps: Option<usize>,
+    pub(super) steps: Option<usize>,
+    /// Walker: a file with the nine positions in which episodes start [default: at random].
+    #[arg(long, value_name = "FILE")]
+    pub(super) qpos: Option<PathBuf>,
     /// Procgen: how many environments [default: 1].
     #[arg(long, value_name = "N")]
     envs: Option<usize>,
@@ -39,35 +50,42 @@ pub(super) struct TraceArgs {
     threads: Option<usize>,
     /// One JSON object per line.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 impl TraceArgs {
     /// Makes the world and prints what happens in it; the inner error is that of printing.
     pub(super) fn run(&self, out: &mut impl Write) -> Outcome<io::Result<()>> {
-        if let Some(mut games) = self.procgen()? {
+        let entry = registry::find(&self.world.name).map_err(|error| refused(&error))?;
+        let procgen = entry.name.strip_prefix("procgen:").and_then(Game::from_name);
+        if procgen.is_none() && (self.envs.is_some() || self.threads.is_some()) {
+            return Err(Failure::usage("--envs and --threads belong to the worlds of Procgen"));
+        }
+        if entry.action_kind == ActionKind::Continuous {
+            return walker::trace(self, out);
+        }
+        if self.qpos.is_some() || self.actions == "zero" {
+            return Err(Failure::usage("--qpos and --actions zero belong to the walker"));
+        }
+        if let Some(game) = procgen {
+            let mut games = self.procgen(game)?;
             let actions = self.actions(ACTIONS.len(), games.num_envs())?;
             return Ok(trace_procgen(out, &mut games, &actions, self.json));
-        }
-        if self.envs.is_some() || self.threads.is_some() {
-            return Err(Failure::usage("--envs and --threads belong to the worlds of Procgen"));
         }
         let mut world = self.world.make()?;
         let actions = self.actions(world.spec().actions.len(), 1)?;
         Ok(trace(out, &mut world, &actions, self.json))
     }
 
-    /// The environments of Procgen that were asked for, if it was Procgen.
-    fn procgen(&self) -> Outcome<Option<Procgen>> {
-        let name = registry::find(&self.world.name).map_err(|error| refused(&error))?.name;
-        let Some(game) = name.strip_prefix("procgen:").and_then(Game::from_name) else { return Ok(None) };
+    /// The environments of Procgen that were asked for.
+    fn procgen(&self, game: Game) -> Outcome<Procgen> {
         let mut options = Options::default();
         for (key, value) in self.world.options()? {
             options.set(&key, &value).map_err(|error| refused(&error))?;
         }
         let (envs, threads) = (self.envs.unwrap_or(1), self.threads.unwrap_or(1));
         let games = Procgen::new(game, &options, envs, threads, self.world.seed);
-        games.map(Some).map_err(|error| refused(&error))
+        games.map_err(|error| refused(&error))
     }
 
     /// As many actions as there are steps, for each environment.

@@ -1,4 +1,4 @@
-//! Who plays: you, dice, or an agent of a run.
+//! Who plays: you, dice, nobody, or an agent of a run.
 
 use ive::Rng;
 use ive_agents::Agent;
@@ -18,6 +18,8 @@ pub(super) enum Player {
     Keyboard,
     /// Uniformly random actions.
     Random,
+    /// Nobody: the motors of the walker are off.
+    Zero,
     /// The agent of the run in this directory.
     Run(PathBuf),
 }
@@ -33,19 +35,23 @@ pub(super) enum Mind {
 }
 
 impl Player {
-    /// What is neither `keyboard` nor `random` is a directory.
+    /// What is neither `keyboard` nor `random` nor `zero` is a directory.
     #[expect(clippy::unnecessary_wraps, reason = "the form that parsers of arguments have")]
     pub(super) fn parse(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "keyboard" => Self::Keyboard,
             "random" => Self::Random,
+            "zero" => Self::Zero,
             run => Self::Run(run.into()),
         })
     }
 
-    /// The world that was asked for and who plays in it. An agent knows only its own world, but may meet it with other
+    /// The world with numbered actions that was asked for, and who plays in it. An agent knows only its own world, but may meet it with other
     /// options.
     pub(super) fn ready(&self, args: &WorldArgs) -> Outcome<(ByteWorld, Mind)> {
+        if *self == Self::Zero {
+            return Err(Failure::usage("--policy zero is for the walker, whose motors it leaves off"));
+        }
         let Self::Run(run) = self else {
             let world = args.make()?;
             let dice = Mind::Dice(Rng::from_seed(args.seed).fold_in(1), world.spec().actions.len());

@@ -24,6 +24,7 @@ pub(super) enum Command {
 pub(super) struct Screen {
     name: String,
     view: View,
+    keys: &'static str,
     colours: bool,
     out: Stdout,
 }
@@ -41,10 +42,16 @@ fn colour([r, g, b]: Colour) -> Color {
 }
 
 impl Screen {
-    pub(super) fn open(name: &str, view: View) -> io::Result<Self> {
+    /// Opens it for somebody who plays by hand, or who only watches.
+    pub(super) fn open(name: &str, view: View, by_hand: bool) -> io::Result<Self> {
+        let keys = if by_hand {
+            "arrows or WASD, space shoots, p pause, r restart, q quit"
+        } else {
+            "p pause, r restart, q quit"
+        };
         let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         terminal::enable_raw_mode()?;
-        let mut screen = Self { name: name.to_owned(), view, colours, out: stdout() };
+        let mut screen = Self { name: name.to_owned(), view, keys, colours, out: stdout() };
         execute!(
             screen.out,
             terminal::EnterAlternateScreen,
@@ -69,13 +76,11 @@ impl Screen {
         let below = 2 + self.rows();
         let Score { steps, ended, total, best } = score;
         let state = if paused { "paused" } else { "      " };
-        let line = format!("score {total:<4} best {best:<4} episode {:<4} step {steps}  {state}", ended + 1);
+        // The walker is paid in fractions; points of games are whole.
+        let [total, best] = [total, best].map(|points| (100.0 * points).round() / 100.0);
+        let line = format!("score {total:<6} best {best:<6} episode {:<4} step {steps}  {state}", ended + 1);
         queue!(self.out, cursor::MoveTo(2, below + 1), Print(line))?;
-        queue!(
-            self.out,
-            cursor::MoveTo(2, below + 2),
-            Print("arrows or WASD, space shoots, p pause, r restart, q quit")
-        )?;
+        queue!(self.out, cursor::MoveTo(2, below + 2), Print(self.keys))?;
         if let View::Board(game) = self.view {
             self.legend(game)?;
         }

@@ -16,7 +16,7 @@ impl View {
     /// The view of a world.
     pub fn of(name: &str) -> Outcome<Self> {
         let known = match name.split_once(':') {
-            Some(("procgen", _)) => Some(Self::Photo(64)),
+            Some(("procgen" | "walker", _)) => Some(Self::Photo(64)),
             Some(("minatar", game)) => Game::from_name(game).map(Self::Board),
             _ => None,
         };
@@ -60,6 +60,7 @@ mod tests {
     fn worlds_without_pictures_are_refused() {
         assert_eq!(View::of("procgen:maze").unwrap(), View::Photo(64));
         assert_eq!(View::of("minatar:freeway").unwrap(), View::Board(Game::Freeway));
-        assert_eq!(View::of("walker:walk").unwrap_err().message, "there are no pictures of walker:walk");
+        assert_eq!(View::of("walker:walk").unwrap(), View::Photo(64));
+        assert_eq!(View::of("chess").unwrap_err().message, "there are no pictures of chess");
     }
 }

@@ -228,6 +228,7 @@ fn mistakes_are_refused_with_the_nearest_name_before_anything_is_written() {
         ("train dqm --env minatar:breakout", 64, "there is no agent `dqm`; did you mean dqn?"),
         ("train dqn --env minatar:brakeout", 64, "did you mean minatar:breakout?"),
         ("train dqn --env minatar:breakout -o stiky=0", 64, "sticky"),
+        ("train dqn --env minatar:breakout -o rng=numpy", 64, "at most 4294967295 with rng=numpy"),
         ("train vpn --env minatar:breakout --preset paper", 64, "did you mean paper-literal?"),
         ("train vpn --env minatar:breakout --device gpu", 64, "device must be one of cpu, engine"),
         (

@@ -174,7 +174,10 @@ pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld> {
         }
     };
     make(0).map_err(|e| Failure::usage(e.to_string()))?;
-    Ok(move |seed| make(seed).expect("names and options do not depend on the seed, and one world was made"))
+    make(u64::MAX).map_err(|e| {
+        Failure::usage(format!("agents draw the seeds of their worlds from 64 bits, which does not fit: {e}"))
+    })?;
+    Ok(move |seed| make(seed).expect("worlds of the smallest and of the largest seed were made"))
 }
 
 /// The settings of an agent in its own type.

@@ -19,7 +19,7 @@ pub enum World {
     /// Numbered actions, bytes to look at: MinAtar and Procgen.
     Bytes(ByteWorld),
     /// Six numbers as an action, 24 to look at.
-    Walker(Walker),
+    Walker(Box<Walker>),
     /// Six numbers as an action, a picture to look at.
     Pixels(Box<Pixels>),
 }
@@ -186,7 +186,7 @@ pub fn open(name: &str, options: &[(&str, &str)], seed: u64) -> Result<World, Op
         }
     }
     let walker = walker::make(task, &chosen, seed)?;
-    Ok(if pixels { World::Pixels(Box::new(Pixels::new(walker))) } else { World::Walker(walker) })
+    Ok(if pixels { World::Pixels(Box::new(Pixels::new(walker))) } else { World::Walker(Box::new(walker)) })
 }
 
 /// The task of a walker with this name, if it is one.

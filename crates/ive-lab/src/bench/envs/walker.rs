@@ -85,10 +85,11 @@ pub(super) fn run(args: &EnvsArgs) -> Outcome {
     if !args.json {
         notes.sort();
         notes.dedup();
-        if notes.is_empty() {
-            notes.push(format!("No peer was found by `{}`", args.python));
-        }
-        println!("\n{}. dm_control steps one walker at a time.", notes.join("; "));
+        let found = match notes.as_slice() {
+            [] => format!("No peer was found by `{}`.", args.python),
+            notes => format!("{}. dm_control steps one walker at a time.", notes.join("; ")),
+        };
+        println!("\n{found}");
         println!("Peers: pip install dm_control==1.0.50 mujoco==3.17.0 envpool, or --python PATH.");
     }
     Ok(())

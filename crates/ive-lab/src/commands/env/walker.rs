@@ -25,7 +25,7 @@ pub(super) fn trace(args: &TraceArgs, out: &mut impl Write) -> Outcome<io::Resul
     let pose = args.qpos.as_ref().map(|path| numbers::whole(path).map(|pose| (path, pose)));
     let pose = pose.transpose()?;
     let (mut walker, renderer) = match args.world.open()? {
-        World::Walker(walker) => (walker, None),
+        World::Walker(walker) => (*walker, None),
         World::Pixels(pixels) => (pixels.into_walker(), Some(Renderer::default())),
         World::Bytes(_) => return Err(Failure::internal(format!("{} is no walker", args.world.name))),
     };

@@ -12,6 +12,7 @@ use ive_envs::walker::{Action, Walker};
 use ive_envs::{ByteWorld, Environment, StepError, TimeStep};
 
 /// A world and who plays in it.
+#[expect(clippy::large_enum_variant, reason = "there is one game in a process")]
 pub(super) enum Game {
     /// One sees what the player sees.
     Bytes { world: ByteWorld, mind: Mind, observation: Vec<u8> },
@@ -64,7 +65,7 @@ impl Game {
             }
         };
         let walker = match args.open()? {
-            World::Walker(walker) => walker,
+            World::Walker(walker) => *walker,
             World::Pixels(pixels) => pixels.into_walker(),
             World::Bytes(_) => return Err(Failure::internal(format!("{} is no walker", args.name))),
         };

@@ -88,8 +88,13 @@ fn links_in_documents_lead_somewhere() {
         "CONTRIBUTING.md",
         "docs/deviations.md",
         "docs/paper-map.md",
+        "docs/native.md",
         "docs/runs.md",
         "docs/summary.md",
+        "docs/worlds/minatar.md",
+        "docs/worlds/procgen.md",
+        "docs/worlds/walker.md",
+        "docs/worlds/walker-pixels.md",
     ] {
         let folder = root().join(document).parent().unwrap().to_owned();
         for link in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -145,10 +145,9 @@ fn text(settings: &Settings) -> Outcome<Vec<String>> {
     text.push(format!(
         "Where the paper is silent, settings follow the original VPN, MinAtar's own DQN, or our trials (docs/deviations.md). For the \
          three VPN agents here: {} past windows replayed with each fresh one (the original has none), trees that keep {} actions from \
-         depth to depth (the original {}).",
+         depth to depth (the original [4, 4, 4, 1, 1]).",
         vpn("replay")?,
-        vpn("branching")?,
-        "[4, 4, 4, 1, 1]"
+        vpn("branching")?
     ));
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ive::{StratifiedMean, mean, mean_and_error};
-use ive_envs::minatar::Game;
+use ive_envs::minatar::{Game, Options};
 use serde_json::{Value, json};
 
 use super::sweep::{BASE, Cell, Settings};
@@ -61,7 +61,7 @@ pub fn findings(settings: &Settings, done: &[(Cell, Done)]) -> Outcome<Findings>
         .collect();
     let mut uniform = Vec::new();
     for game in settings.games()? {
-        uniform.push((game, mean(&random::returns(game, &Settings::world(), settings.random_episodes)?)));
+        uniform.push((game, mean(&random::returns(game, &Options::default(), settings.random_episodes)?)));
     }
     let gains: BTreeMap<&str, [Option<Gain>; 2]> =
         settings.variants().map(|c| (c, Measure::ALL.map(|m| gain(&runs, &uniform, c, m)))).collect();

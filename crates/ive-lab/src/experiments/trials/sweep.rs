@@ -1,6 +1,6 @@
 //! Settings of the trials, and the runs that they ask for.
 
-use ive_envs::minatar::{Game, Options};
+use ive_envs::minatar::Game;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -91,11 +91,6 @@ impl Settings {
             return Err(Failure::config("trials.games: at least one is needed".to_owned()));
         }
         Ok(games)
-    }
-
-    /// How a game is set up.
-    pub fn world() -> Options {
-        Options::default()
     }
 
     /// The base and all changes.

@@ -97,6 +97,10 @@ fn a_folder_without_the_library_is_refused() {
     let mut command = ive(&dir, "exit 1", "setup mujoco --check");
     let output = command.env("IVE_MUJOCO", &dir.0).output().unwrap();
     refused(&output, 78, &["IVE_MUJOCO is", "no libmujoco.so.3.17.0"]);
+    // The command that needs the library says and does the same.
+    let mut command = ive(&dir, "exit 1", "env trace walker:walk --steps 1");
+    let output = command.env("IVE_MUJOCO", &dir.0).output().unwrap();
+    refused(&output, 78, &["IVE_MUJOCO is", "no libmujoco.so.3.17.0"]);
 }
 
 /// Waits for something that another process does.

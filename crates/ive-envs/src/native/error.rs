@@ -96,6 +96,11 @@ pub enum Problem {
         /// What is wrong.
         what: String,
     },
+    /// The library is there, whole, and cannot be used on this machine.
+    Unusable {
+        /// Why, and what to do about it.
+        reason: String,
+    },
     /// Whoever watched the progress asked to stop.
     Interrupted,
     /// A file operation failed.
@@ -234,6 +239,7 @@ impl fmt::Display for Problem {
             Self::Damaged { package, folder, what } => {
                 write!(f, "{} is damaged: {what}; `ive setup {package}` repairs it", folder.display())
             }
+            Self::Unusable { reason } => write!(f, "{reason}"),
             Self::Interrupted => write!(f, "interrupted; nothing half-made was left"),
             Self::Io { doing, path, cause } => write!(f, "cannot {doing} {}: {cause}", path.display()),
         }

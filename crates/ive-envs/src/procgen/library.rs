@@ -90,9 +90,9 @@ impl Library {
         if let Some(library) = OPENED.get() {
             return Ok(library);
         }
-        let found = native::provide(Package::Procgen).map_err(OptionError::native)?;
-        let assets = assets::complete(&found.folder).map_err(OptionError::native)?;
-        let library = Self::open(&found.library, assets).map_err(OptionError::native)?;
+        let found = native::provide(Package::Procgen)?;
+        let assets = assets::complete(&found.folder).map_err(OptionError::unusable)?;
+        let library = Self::open(&found.library, assets).map_err(OptionError::unusable)?;
         Ok(OPENED.get_or_init(|| library))
     }
 
@@ -378,8 +378,9 @@ impl Handle {
         threads: usize,
     ) -> Result<Self, OptionError> {
         let library = Library::get()?;
-        let make =
-            |threads| Self::sharded(library, game, options, seed, envs, threads).map_err(OptionError::native);
+        let make = |threads| {
+            Self::sharded(library, game, options, seed, envs, threads).map_err(OptionError::unusable)
+        };
         let whole = make(1)?;
         if threads.min(envs) <= 1 {
             return Ok(whole);

@@ -1,5 +1,6 @@
 //! Options as they are written, and what can be wrong with them.
 
+use crate::native::{NativeError, Problem};
 use crate::nearest;
 use std::fmt;
 
@@ -17,7 +18,7 @@ pub struct OptionInfo {
 }
 
 /// A name, an option or a value that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum OptionError {
     /// There is no such world.
@@ -49,10 +50,7 @@ pub enum OptionError {
         name: String,
     },
     /// The native library of the world cannot be had.
-    Native {
-        /// Why, and what to do about it.
-        reason: String,
-    },
+    Native(NativeError),
 }
 
 /// One of two words, or an error that names both.
@@ -74,8 +72,9 @@ impl OptionError {
         Self::Value { key: key.into(), value: value.into(), allowed: allowed.into() }
     }
 
-    pub(crate) fn native(reason: impl fmt::Display) -> Self {
-        Self::Native { reason: reason.to_string() }
+    /// A library that is there but cannot be used.
+    pub(crate) fn unusable(reason: impl fmt::Display) -> Self {
+        Self::Native(Problem::Unusable { reason: reason.to_string() }.into())
     }
 
     pub(crate) fn unknown(key: &str, known: &[OptionInfo]) -> Self {
@@ -105,9 +104,22 @@ impl fmt::Display for OptionError {
                 "{name} is moved by six numbers; only worlds with numbered actions will do here (in code, `registry::open` \
                  makes it all the same)"
             ),
-            Self::Native { reason } => write!(f, "{reason}"),
+            Self::Native(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for OptionError {}
+impl std::error::Error for OptionError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Native(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<NativeError> for OptionError {
+    fn from(error: NativeError) -> Self {
+        Self::Native(error)
+    }
+}

@@ -96,7 +96,8 @@ impl From<MakeError> for OptionError {
     fn from(error: MakeError) -> Self {
         match error {
             MakeError::Option(error) => error,
-            other => Self::native(other),
+            MakeError::Native(error) => error.into(),
+            other => Self::unusable(other),
         }
     }
 }

@@ -78,9 +78,7 @@ pub fn run(args: &EnvArgs) -> Outcome {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = match &args.command {
         EnvCommand::List { json } => list(&mut out, *json),
-        EnvCommand::Show { name, json } => {
-            show(&mut out, &registry::find(name).map_err(|error| refused(&error))?, *json)
-        }
+        EnvCommand::Show { name, json } => show(&mut out, &registry::find(name).map_err(refused)?, *json),
         EnvCommand::Trace(args) => args.run(&mut out)?,
     };
     match written.and_then(|()| out.flush()) {
@@ -92,9 +90,9 @@ pub fn run(args: &EnvArgs) -> Outcome {
 }
 
 /// The world or option that does not exist, or the library that cannot be had, told to the user.
-fn refused(error: &OptionError) -> Failure {
+fn refused(error: OptionError) -> Failure {
     match error {
-        OptionError::Native { .. } => Failure::io(error.to_string()),
+        OptionError::Native(error) => error.into(),
         _ => Failure::usage(error.to_string()),
     }
 }
@@ -109,7 +107,7 @@ impl WorldArgs {
     pub fn open(&self) -> Outcome<World> {
         let options = self.options()?;
         let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        registry::open(&self.name, &options, self.seed).map_err(|error| refused(&error))
+        registry::open(&self.name, &options, self.seed).map_err(refused)
     }
 
     /// The world that was asked for, with these options where the command line does not say otherwise.
@@ -117,7 +115,7 @@ impl WorldArgs {
         let mut options = base.clone();
         options.extend(self.options()?);
         let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        registry::make(&self.name, &options, self.seed).map_err(|error| refused(&error))
+        registry::make(&self.name, &options, self.seed).map_err(refused)
     }
 
     /// The options as they were typed.

@@ -56,7 +56,7 @@ pub(super) struct TraceArgs {
 impl TraceArgs {
     /// Makes the world and prints what happens in it; the inner error is that of printing.
     pub(super) fn run(&self, out: &mut impl Write) -> Outcome<io::Result<()>> {
-        let entry = registry::find(&self.world.name).map_err(|error| refused(&error))?;
+        let entry = registry::find(&self.world.name).map_err(refused)?;
         let procgen = entry.name.strip_prefix("procgen:").and_then(Game::from_name);
         if procgen.is_none() && (self.envs.is_some() || self.threads.is_some()) {
             return Err(Failure::usage("--envs and --threads belong to the worlds of Procgen"));
@@ -81,11 +81,11 @@ impl TraceArgs {
     fn procgen(&self, game: Game) -> Outcome<Procgen> {
         let mut options = Options::default();
         for (key, value) in self.world.options()? {
-            options.set(&key, &value).map_err(|error| refused(&error))?;
+            options.set(&key, &value).map_err(refused)?;
         }
         let (envs, threads) = (self.envs.unwrap_or(1), self.threads.unwrap_or(1));
         let games = Procgen::new(game, &options, envs, threads, self.world.seed);
-        games.map_err(|error| refused(&error))
+        games.map_err(refused)
     }
 
     /// As many actions as there are steps, for each environment.

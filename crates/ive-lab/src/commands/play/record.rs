@@ -75,7 +75,7 @@ impl Recorder {
         if let Some(directory) = &self.frames {
             let path = directory.join(format!("{:06}.png", self.count));
             let bytes = png(self.view, observation, self.scale).map_err(|error| failed(&path, error))?;
-            fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
+            write_atomically(&path, &bytes)?;
         }
         if let Some((path, encoder)) = &mut self.gif {
             let mut frame = frame(self.view, observation, self.scale);

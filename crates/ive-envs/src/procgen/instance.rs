@@ -134,8 +134,7 @@ impl Procgen {
     /// The complete state of every environment. It does not depend on the number of threads.
     pub fn save(&self) -> Vec<u8> {
         let mut archive = Archive::saving(&self.identity);
-        let saved = (0..self.num_envs()).try_for_each(|i| {
-            let mut state = self.handle.get_state(i);
+        let saved = self.handle.states().enumerate().try_for_each(|(i, mut state)| {
             archive_one(&mut archive, &mut self.elapsed[i].clone(), &mut self.kinds[i].clone(), &mut state)
         });
         saved.and_then(|()| archive.finish()).expect("writing to memory does not fail")
@@ -157,7 +156,7 @@ impl Procgen {
         archive.finish()?;
         // A state of this library begins with the version of its format, the game and sixteen numbers that follow from the
         // options. The library would end the process if the first two were others.
-        let mine = self.handle.get_state(0);
+        let mine = self.handle.states().next().unwrap_or_default();
         let head = 4 + 4 + self.game.name().len() + 16 * 4;
         let familiar = |state: &Vec<u8>| {
             state.len() > head && state.len() <= MAX_STATE && state.get(..head) == mine.get(..head)

@@ -116,7 +116,8 @@ impl Settings {
         .map_err(|e| Failure::config(format!("minatar.agent_preset: {}", e.message)))
     }
 
-    /// All runs, those that take longest first, so that the last ones to finish are short.
+    /// All runs, seed by seed, so that a sweep that was stopped is fair to all games and agents; of a seed those that
+    /// take longest first, so that the last ones to finish are short.
     pub fn cells(&self) -> Outcome<Vec<Cell>> {
         let (games, methods) = (self.games()?, self.methods()?);
         let mut cells = Vec::new();
@@ -127,7 +128,7 @@ impl Settings {
         }
         // A DQN learns at every step; trees cost more than one-step plans; more channels cost more.
         let cost = |c: &Cell| ([3, 0, 1, 2][c.method as usize], c.game.channels().len());
-        cells.sort_by_key(|c| (std::cmp::Reverse(cost(c)), c.seed));
+        cells.sort_by_key(|c| (c.seed, std::cmp::Reverse(cost(c))));
         Ok(cells)
     }
 }

@@ -381,30 +381,3 @@ fn every_accepted_option_is_accepted_by_the_library() {
         }
     }
 }
-
-/// Resident memory of this process in MB, where the system says it.
-fn resident() -> Option<f64> {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    Some(pages.split(' ').nth(1)?.parse::<f64>().ok()? * 4096.0 / 1e6)
-}
-
-/// The buffers alone of one of these instances are 98 kB: if a tenth of them stayed behind, 1,000 would make 10 MB.
-#[test]
-#[ignore = "slow: half a minute, and wants the process for itself"]
-fn a_thousand_instances_leave_no_memory_behind() {
-    if !here() {
-        return;
-    }
-    let cycle = |k: usize| {
-        let mut games = Procgen::new(FIVE[k % 5], &easy(), 8, 1 + k % 2, k as u64).unwrap();
-        games.step(&[7; 8]).unwrap();
-        let saved = games.save();
-        games.restore(&saved).unwrap();
-    };
-    (0..100).for_each(cycle);
-    let Some(before) = resident() else { return };
-    (100..1100).for_each(cycle);
-    let grown = resident().unwrap() - before;
-    println!("resident memory: {before:.1} MB, grown by {grown:.1} MB");
-    assert!(grown < 5.0, "grown by {grown:.1} MB from {before:.1} MB");
-}

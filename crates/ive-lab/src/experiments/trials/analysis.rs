@@ -122,14 +122,13 @@ fn text() -> Vec<String> {
 
 fn figure(order: &[&str], gains: &BTreeMap<&str, [Option<Gain>; 2]>) -> Outcome<plot::Figure> {
     let line = |change: &&str| {
-        let dots = [colour::IVE, colour::EVE].into_iter().zip(&gains[change]);
-        let dots = dots.filter_map(|(c, gain)| gain.as_ref().map(|g| (c, g.effect, g.interval)));
+        let dots = gains[change].iter().map(|gain| gain.as_ref().map(|g| (g.effect, g.interval)));
         Line { label: (*change).to_owned(), dots: dots.collect() }
     };
     let lines: Vec<Line> = order.iter().map(line).collect();
-    let caption = "Gain of each change over the base, with 95 % intervals: orange by the last 100 training episodes, blue by \
-                   greedy episodes.";
-    plot::forest("trials_gain", caption, "gain over the base", &lines)
+    let caption = "Gain of each change over the base, with 95 % intervals (none where there is one seed only).";
+    let kinds = [(colour::IVE, "last 100 training episodes"), (colour::EVE, "greedy episodes")];
+    plot::forest("trials_gain", caption, "gain over the base", &kinds, &lines)
 }
 
 fn table(

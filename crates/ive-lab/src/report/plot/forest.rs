@@ -1,6 +1,7 @@
 //! Effects with their intervals, one line each.
 
 use kuva::plot::ScatterPlot;
+use kuva::plot::legend::{LegendEntry, LegendShape};
 use kuva::plot::scatter::MarkerShape;
 use kuva::render::annotations::ReferenceLine;
 use kuva::render::figure::Figure as Grid;
@@ -18,16 +19,23 @@ const FRAME: f64 = 90.0;
 pub struct Line {
     /// Its name.
     pub label: String,
-    /// Its dots: colour, effect and the ends of the interval (no bar where these are not finite).
-    pub dots: Vec<(&'static str, f64, (f64, f64))>,
+    /// A dot of each kind, if it has one: effect and the ends of the interval (no bar where these are not finite).
+    pub dots: Vec<Option<(f64, (f64, f64))>>,
 }
 
-/// Lines from top to bottom, and a mark at zero.
-pub fn forest(name: &str, caption: &str, x: &str, lines: &[Line]) -> Outcome<Figure> {
+/// Lines from top to bottom, and a mark at zero. A kind of dots has a colour and a name.
+pub fn forest(
+    name: &str,
+    caption: &str,
+    x: &str,
+    kinds: &[(&'static str, &str)],
+    lines: &[Line],
+) -> Outcome<Figure> {
     let mut plots = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        for (j, (colour, effect, (low, high))) in line.dots.iter().enumerate() {
-            let shift = 0.12 * (2.0 * j as f64 - (line.dots.len() as f64 - 1.0));
+        for (j, ((colour, _), dot)) in kinds.iter().zip(&line.dots).enumerate() {
+            let Some((effect, (low, high))) = dot else { continue };
+            let shift = 0.12 * (2.0 * j as f64 - (kinds.len() as f64 - 1.0));
             let bar = |end: f64| if end.is_finite() { (end - effect).abs() } else { 0.0 };
             plots.push(Plot::Scatter(
                 ScatterPlot::new()
@@ -45,10 +53,18 @@ pub fn forest(name: &str, caption: &str, x: &str, lines: &[Line]) -> Outcome<Fig
         .with_y_axis_min(0.4)
         .with_y_axis_max(lines.len() as f64 + 0.6)
         .with_reference_line(ReferenceLine::vertical(0.0).with_color("#444444").with_stroke_width(1.2));
+    let entry = |(colour, label): &(&str, &str)| LegendEntry {
+        label: (*label).to_owned(),
+        color: (*colour).to_owned(),
+        shape: LegendShape::Marker(MarkerShape::Circle),
+        dasharray: None,
+    };
     let grid = Grid::new(1, 1)
         .with_plots(vec![plots])
         .with_layouts(vec![axes])
         .with_cell_size(760.0, FRAME + LINE * lines.len() as f64)
-        .with_padding(PADDING);
+        .with_padding(PADDING)
+        .with_shared_legend_entries(kinds.iter().map(entry).collect())
+        .with_shared_legend();
     finish(name, caption, &grid.render())
 }

@@ -126,7 +126,8 @@ fn figure(order: &[&str], gains: &BTreeMap<&str, [Option<Gain>; 2]>) -> Outcome<
         Line { label: (*change).to_owned(), dots: dots.collect() }
     };
     let lines: Vec<Line> = order.iter().map(line).collect();
-    let caption = "Gain of each change over the base, with 95 % intervals (none where there is one seed only).";
+    let caption =
+        "Gain of each change over the base, with 95 % intervals (none where there is one seed only).";
     let kinds = [(colour::IVE, "last 100 training episodes"), (colour::EVE, "greedy episodes")];
     plot::forest("trials_gain", caption, "gain over the base", &kinds, &lines)
 }

@@ -3,16 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod memory;
+
 use ive_envs::Environment;
 use ive_envs::native::{self, Package};
 use ive_envs::walker::{Options, Task, make};
-
-/// Kilobytes of memory in use.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 /// A walker touches some 40 kB of its simulation in three steps. A thousand of them kept would be 40 MB.
 #[test]
@@ -20,16 +15,12 @@ fn a_thousand_walkers_leave_no_memory_behind() {
     if native::for_tests(Package::Mujoco).is_none() {
         return;
     }
-    let cycle = |seed| {
+    let grown = memory::growth(|seed| {
         let mut world = make(Task::Walk, &Options::default(), seed).unwrap();
         world.reset();
         (0..3).for_each(|_| drop(world.step([0.5; 6]).unwrap()));
         let saved = world.save();
         world.restore(&saved).unwrap();
-    };
-    (0..100).for_each(cycle);
-    let before = resident();
-    (0..1000).for_each(cycle);
-    let grown = resident().saturating_sub(before);
+    });
     assert!(grown < 1000, "{grown} kB more after 1,000 walkers");
 }

@@ -91,6 +91,7 @@ fn links_in_documents_lead_somewhere() {
         "docs/native.md",
         "docs/runs.md",
         "docs/summary.md",
+        "docs/table-2.md",
         "docs/worlds/minatar.md",
         "docs/worlds/procgen.md",
         "docs/worlds/walker.md",
@@ -103,5 +104,38 @@ fn links_in_documents_lead_somewhere() {
                 assert!(folder.join(target).exists(), "{document}: {target} does not exist");
             }
         }
+    }
+}
+
+/// The cells of a line of CSV; quoted ones may have commas.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    for (i, part) in line.split('"').enumerate() {
+        let inside = i % 2 == 1;
+        for (j, piece) in part.split(|c| c == ',' && !inside).enumerate() {
+            if j > 0 {
+                cells.push(String::new());
+            }
+            cells.last_mut().unwrap().push_str(piece);
+        }
+    }
+    cells
+}
+
+#[test]
+fn the_numbers_of_table_2_are_those_of_the_results() {
+    let document = read("docs/table-2.md");
+    for file in ["results/minatar/table2.csv", "results/minatar-trials/trials.csv"] {
+        for line in read(file).lines() {
+            let row = cells(line)[1..].join(" | ");
+            assert!(document.contains(&format!(" | {row} |")), "docs/table-2.md has no `{row}` of {file}");
+        }
+    }
+    let summary: serde_json::Value = serde_json::from_str(&read("results/minatar/summary.json")).unwrap();
+    for claim in summary["claims"].as_array().unwrap() {
+        let (text, verdict) = (claim["claim"].as_str().unwrap(), claim["verdict"].as_str().unwrap());
+        let effect = format!("{:+.3}", claim["effect"].as_f64().unwrap()).replace('-', "−");
+        let row = document.lines().find(|line| line.contains(text)).unwrap();
+        assert!(row.contains(&effect) && row.contains(&verdict.replace('-', " ")), "{row}");
     }
 }

@@ -88,16 +88,24 @@ fn compare(fused: (Vec<f64>, Vec<f64>), engine: (Vec<f64>, Vec<f64>), start: Vec
     }
 }
 
+/// The tensor engine on the processor and, in a build that has some, on graphics processors.
+fn engines() -> impl Iterator<Item = Backend> {
+    let names = Backend::names().into_iter().filter(|&name| name != "cpu");
+    names.map(|name| Backend::parse(name).unwrap())
+}
+
 #[test]
 fn value_prediction_networks_learn_the_same_on_the_engine() {
     let agent = || vpn::Vpn::new(&vpn_config(), &world, 3).unwrap();
-    let engine = agent().with_backend(&Backend::parse("engine").unwrap());
-    compare(train(agent(), 5), train(engine, 5), train(agent(), 0).0);
+    for engine in engines() {
+        compare(train(agent(), 5), train(agent().with_backend(&engine), 5), train(agent(), 0).0);
+    }
 }
 
 #[test]
 fn deep_q_networks_learn_the_same_on_the_engine() {
     let agent = || dqn::Dqn::new(&dqn_config(), &world, 3).unwrap();
-    let engine = agent().with_backend(&Backend::parse("engine").unwrap());
-    compare(train(agent(), 3), train(engine, 3), train(agent(), 0).0);
+    for engine in engines() {
+        compare(train(agent(), 3), train(agent().with_backend(&engine), 3), train(agent(), 0).0);
+    }
 }

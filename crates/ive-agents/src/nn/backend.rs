@@ -34,13 +34,20 @@ const NAMES: [(&str, Option<&str>); 7] = [
 
 impl Backend {
     /// The backend of a name: `cpu` is hand-written, `engine` the tensor engine on the processor, and the others are
-    /// graphics processors, each if this build has the cargo feature of that name.
+    /// graphics processors, each if this build has the cargo feature of that name and this machine such a device.
     ///
     /// # Errors
-    /// If there is no such backend in this build; the error names those that there are.
+    /// If there is no such backend in this build, with those that there are, or if its device does not open.
     pub fn parse(name: &str) -> Result<Self, AgentError> {
-        if let Some(backend) = Self::find(name) {
-            return Ok(backend);
+        match Self::find(name) {
+            Some(Self::Engine(device)) => {
+                return device.open().map(Self::Engine).map_err(|reason| AgentError::Setting {
+                    key: "device",
+                    problem: format!("{name} cannot be used on this machine: {reason}"),
+                });
+            }
+            Some(Self::Fused) => return Ok(Self::Fused),
+            None => {}
         }
         let here = Self::names().join(", ");
         let problem = match NAMES.iter().find(|known| known.0 == name) {
@@ -78,7 +85,7 @@ mod tests {
     fn names_are_those_of_this_build_and_errors_list_them() {
         let names = Backend::names();
         assert_eq!(names[..2], ["cpu", "engine"]);
-        for name in &names {
+        for name in &names[..2] {
             Backend::parse(name).unwrap();
         }
         let error = |name| Backend::parse(name).unwrap_err().to_string();

@@ -39,8 +39,7 @@ impl Device {
     }
 
     /// The device of a name, if this build has it: `engine` is the processor; `cuda`, `metal`, `rocm`, `vulkan` and `wgpu`
-    /// are the first graphics processor of that kind, behind the cargo features of those names. It is opened at its
-    /// first use, and the engine panics there if the machine has none.
+    /// are the first graphics processor of that kind, behind the cargo features of those names. Nothing is opened yet.
     pub(super) fn named(name: &str) -> Option<Self> {
         let engine = match name {
             "engine" => burn::tensor::Device::flex(),
@@ -57,6 +56,22 @@ impl Device {
             _ => return None,
         };
         Some(Self { engine, precision: Precision::Single })
+    }
+
+    /// The same device after it has carried a number there and back, or what stood in the way.
+    ///
+    /// The engine opens a device at its first use and panics if the machine has none, in the calling thread or in one
+    /// of its own; both end here, with what it printed.
+    pub(super) fn open(self) -> Result<Self, String> {
+        let there_and_back = || to_host(self.vector(&[1.0]) + 1.0) == [2.0];
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(there_and_back)) {
+            Ok(true) => Ok(self),
+            Ok(false) => Err("it computes 1 + 1 wrongly".to_owned()),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                Err(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given").to_owned())
+            }
+        }
     }
 
     /// The same device with another precision.

@@ -30,17 +30,25 @@ pub struct Record {
 pub enum Measure {
     /// The last 100 training episodes, with the exploration of training.
     Training,
+    /// The same, averaged over the second half of the run: returns go up and down from one hundred episodes to the next by
+    /// more than agents differ.
+    SecondHalf,
     /// Greedy episodes after training.
     Greedy,
 }
 
 impl Measure {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Training, Self::Greedy];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Training, Self::SecondHalf, Self::Greedy];
 
     /// Key in `summary.json`.
     pub fn key(self) -> &'static str {
-        ["training", "greedy"][self as usize]
+        ["training", "second_half", "greedy"][self as usize]
+    }
+
+    /// Name in tables and claims.
+    pub fn name(self) -> &'static str {
+        ["training", "second half", "greedy"][self as usize]
     }
 }
 
@@ -56,6 +64,7 @@ impl Record {
     pub fn score(&self, measure: Measure) -> Option<f64> {
         match measure {
             Measure::Training => self.training,
+            Measure::SecondHalf => self.since("return_100", self.steps / 2 + 1),
             Measure::Greedy => (!self.greedy.is_empty()).then(|| mean(&self.greedy)),
         }
     }
@@ -65,12 +74,16 @@ impl Record {
         self.log.iter().take_while(|(s, _)| *s <= step).filter_map(|(_, v)| v.get(name)).last().copied()
     }
 
+    /// Mean of a logged number from a step on.
+    fn since(&self, name: &str, step: u64) -> Option<f64> {
+        let late: Vec<f64> =
+            self.log.iter().filter(|(s, _)| *s >= step).filter_map(|(_, v)| v.get(name)).copied().collect();
+        (!late.is_empty()).then(|| mean(&late))
+    }
+
     /// Mean of a logged number over the last tenth of the run.
     pub fn at_end(&self, name: &str) -> Option<f64> {
-        let from = self.steps - self.steps / 10;
-        let late: Vec<f64> =
-            self.log.iter().filter(|(s, _)| *s >= from).filter_map(|(_, v)| v.get(name)).copied().collect();
-        (!late.is_empty()).then(|| mean(&late))
+        self.since(name, self.steps - self.steps / 10)
     }
 
     /// Predicted value of greedy decisions divided by the discounted return that followed, both over the last tenth of
@@ -103,12 +116,12 @@ pub fn curve<'a>(runs: impl Iterator<Item = &'a Record> + Clone, name: &str, poi
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn run(seed: u64, values: &[(u64, f64)]) -> Record {
-        let entry = |v: f64| BTreeMap::from([("predicted".to_owned(), v), ("realised".to_owned(), 2.0)]);
+        let entry = |v: f64| {
+            [("predicted", v), ("realised", 2.0), ("return_100", v)].map(|(k, x)| (k.to_owned(), x)).into()
+        };
         Record {
             game: Game::Breakout,
             method: Method::Dqn,
@@ -136,5 +149,13 @@ mod tests {
         let r = run(0, &[(89, 100.0), (90, 3.0), (100, 5.0)]);
         assert_eq!((r.at_end("predicted"), r.overestimation()), (Some(4.0), Some(2.0)));
         assert_eq!((r.score(Measure::Greedy), r.score(Measure::Training)), (Some(2.5), None));
+    }
+
+    /// By hand: the line at the middle itself still belongs to the first half.
+    #[test]
+    fn the_second_half_begins_behind_the_middle() {
+        let half = |values| run(0, values).score(Measure::SecondHalf);
+        assert_eq!(half(&[(40, 9.0), (50, 100.0), (51, 3.0), (100, 5.0)]), Some(4.0));
+        assert_eq!(half(&[(40, 9.0)]), None);
     }
 }

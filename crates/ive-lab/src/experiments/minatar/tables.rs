@@ -38,11 +38,11 @@ fn with_games(caption: &str, first: &[&str], scales: &[Scale]) -> Table {
     table
 }
 
-/// Table 2: our two measures above the paper's number.
+/// Table 2: our measures above the paper's number.
 pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods: &[Method]) -> Table {
     let caption = format!(
-        "Table 2. Mean return ± standard error over seeds. Ours after {} steps: the last 100 training episodes (with exploration), and \
-         {} greedy episodes. The paper's numbers are those of its Table 2 (three runs of 2M steps; it does not say over which \
+        "Table 2. Mean return ± standard error over seeds. Ours after {} steps: the last 100 training episodes (with exploration), the \
+         same averaged over the second half of the run, and {} greedy episodes. The paper's numbers are those of its Table 2 (three runs of 2M steps; it does not say over which \
          episodes). The uniform policy is ours, {} episodes.",
         grouped(settings.steps),
         settings.greedy_episodes,
@@ -53,8 +53,9 @@ pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods
         let mut row = |name: &str, cells: Vec<String>| {
             table.row([method.label().to_owned(), name.to_owned()].into_iter().chain(cells));
         };
-        for (measure, name) in [(Measure::Training, "training"), (Measure::Greedy, "greedy")] {
-            row(name, scales.iter().map(|s| pair(score(records, s.game, method, measure))).collect());
+        for measure in Measure::ALL {
+            let cell = |s: &Scale| pair(score(records, s.game, method, measure));
+            row(measure.name(), scales.iter().map(cell).collect());
         }
         let paper = |s: &Scale| table_2(method, s.game);
         row("the paper", scales.iter().map(|s| format!("{:.1} ± {:.1}", paper(s).0, paper(s).1)).collect());
@@ -65,16 +66,17 @@ pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods
 }
 
 /// Interquartile means of normalised scores.
-pub fn averages(rows: &[(Method, [Option<Ranged>; 2])], scales: &[Scale]) -> Table {
+pub fn averages(rows: &[(Method, [Option<Ranged>; 3])], scales: &[Scale]) -> Table {
     let caption = "Normalised score (0: uniform policy, 1: the best mean of the paper's Table 2 for that game), interquartile mean over \
                    all runs and games [95 % bootstrap interval, runs resampled within games: too narrow with few seeds]. The \
                    paper: the same of its published means.";
-    let mut table = Table::new(caption, &["agent", "training", "greedy", "the paper"]);
+    let mut table = Table::new(caption, &["agent", "training", "second half", "greedy", "the paper"]);
     for (method, ours) in rows {
         let cell = |o: &Option<Ranged>| o.map_or("–".to_owned(), |(v, i)| ranged(v, i));
         let paper: Vec<f64> = scales.iter().map(|s| s.normalised(table_2(*method, s.game).0)).collect();
         let paper = ive::interquartile_mean(&paper).map_or("–".to_owned(), |v| format!("{v:.3}"));
-        table.row([method.label().to_owned(), cell(&ours[0]), cell(&ours[1]), paper]);
+        let ours = ours.each_ref().map(cell);
+        table.row([method.label().to_owned()].into_iter().chain(ours).chain([paper]));
     }
     table
 }
@@ -108,7 +110,7 @@ pub fn comparisons(
             let width = best(s.game) - s.random.0;
             pair(over_seeds(d.iter().map(|x| x * width).collect()))
         });
-        let first = [other.label().to_owned(), measure.key().to_owned(), effect, improvement, paper];
+        let first = [other.label().to_owned(), measure.name().to_owned(), effect, improvement, paper];
         table.row(first.into_iter().chain(raw));
     }
     table
@@ -158,8 +160,10 @@ pub fn runs(records: &[Record], scales: &[Scale]) -> Table {
         "seed",
         "steps",
         "training",
+        "second_half",
         "greedy",
         "training_normalised",
+        "second_half_normalised",
         "greedy_normalised",
         "predicted",
         "realised",
@@ -169,18 +173,12 @@ pub fn runs(records: &[Record], scales: &[Scale]) -> Table {
     for scale in scales {
         for r in records.iter().filter(|r| r.game == scale.game) {
             let scores = Measure::ALL.map(|m| r.score(m));
-            table.row([
-                r.game.name().to_owned(),
-                r.method.word().to_owned(),
-                r.seed.to_string(),
-                r.steps.to_string(),
-                number(scores[0]),
-                number(scores[1]),
-                number(scores[0].map(|x| scale.normalised(x))),
-                number(scores[1].map(|x| scale.normalised(x))),
-                number(r.at_end("predicted")),
-                number(r.at_end("realised")),
-            ]);
+            let normalised = scores.map(|score| score.map(|x| scale.normalised(x)));
+            let values = scores.into_iter().chain(normalised);
+            let values = values.chain([r.at_end("predicted"), r.at_end("realised")]);
+            let words = [r.game.name(), r.method.word()].map(str::to_owned);
+            let numbers = [r.seed, r.steps].map(|n| n.to_string());
+            table.row(words.into_iter().chain(numbers).chain(values.map(number)));
         }
     }
     table

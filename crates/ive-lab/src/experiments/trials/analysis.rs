@@ -26,6 +26,9 @@ pub struct Gain {
     pub interval: (f64, f64),
 }
 
+/// What settings are chosen by: the score of a run that wobbles least, and the one without exploration.
+const MEASURES: [Measure; 2] = [Measure::SecondHalf, Measure::Greedy];
+
 type Runs<'a> = BTreeMap<(&'a str, usize, u64), Record>;
 
 fn scores(runs: &Runs<'_>, change: &str, game: Game, measure: Measure) -> BTreeMap<u64, f64> {
@@ -64,7 +67,7 @@ pub fn findings(settings: &Settings, done: &[(Cell, Done)]) -> Outcome<Findings>
         uniform.push((game, mean(&random::returns(game, &Options::default(), settings.random_episodes)?)));
     }
     let gains: BTreeMap<&str, [Option<Gain>; 2]> =
-        settings.variants().map(|c| (c, Measure::ALL.map(|m| gain(&runs, &uniform, c, m)))).collect();
+        settings.variants().map(|c| (c, MEASURES.map(|m| gain(&runs, &uniform, c, m)))).collect();
     let mut order: Vec<&str> = settings.variants().collect();
     let key = |c: &str| gains[c].iter().flatten().map(|g| g.effect).sum::<f64>();
     order.sort_by(|a, b| key(b).total_cmp(&key(a)));
@@ -128,7 +131,7 @@ fn figure(order: &[&str], gains: &BTreeMap<&str, [Option<Gain>; 2]>) -> Outcome<
     let lines: Vec<Line> = order.iter().map(line).collect();
     let caption =
         "Gain of each change over the base, with 95 % intervals (none where there is one seed only).";
-    let kinds = [(colour::IVE, "last 100 training episodes"), (colour::EVE, "greedy episodes")];
+    let kinds = [(colour::IVE, "training, second half"), (colour::EVE, "greedy episodes")];
     plot::forest("trials_gain", caption, "gain over the base", &kinds, &lines)
 }
 
@@ -141,23 +144,23 @@ fn table(
 ) -> Table {
     let mut table = Table::new(
         &format!(
-            "Return after {} steps, mean ± standard error over seeds: last 100 training episodes, then {} greedy ones; predicted over \
-             realised value; steps per CPU second (depends on the machine and on what else it did).",
+            "Return of runs of {} steps, mean ± standard error over seeds: training episodes of the second half, then {} greedy ones; \
+             predicted over realised value; steps per CPU second (depends on the machine and on what else it did).",
             grouped(settings.steps),
             settings.greedy_episodes
         ),
         &["change"],
     );
     for (game, _) in uniform {
-        table.head.extend(["training", "greedy"].map(|m| format!("{}, {m}", title(*game))));
+        table.head.extend(MEASURES.map(|m| format!("{}, {}", title(*game), m.name())));
     }
-    table
-        .head
-        .extend(["gain, training", "gain, greedy", "predicted/realised", "steps/CPU-s"].map(str::to_owned));
+    table.head.extend(
+        ["gain, second half", "gain, greedy", "predicted/realised", "steps/CPU-s"].map(str::to_owned),
+    );
     for change in order {
         let mut row = vec![(*change).to_owned()];
         for (game, _) in uniform {
-            for measure in Measure::ALL {
+            for measure in MEASURES {
                 let values: Vec<f64> = scores(runs, change, *game, measure).into_values().collect();
                 row.push(if values.is_empty() {
                     "–".into()
@@ -181,7 +184,8 @@ fn table(
 }
 
 fn rows(runs: &Runs<'_>) -> Table {
-    let head = ["change", "game", "seed", "steps", "training", "greedy", "predicted_over_realised"];
+    let head =
+        ["change", "game", "seed", "steps", "training", "second_half", "greedy", "predicted_over_realised"];
     let mut table = Table::new("", &head);
     let shown = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for ((change, ..), r) in runs {
@@ -191,6 +195,7 @@ fn rows(runs: &Runs<'_>) -> Table {
             r.seed.to_string(),
             r.steps.to_string(),
             shown(r.score(Measure::Training)),
+            shown(r.score(Measure::SecondHalf)),
             shown(r.score(Measure::Greedy)),
             shown(r.overestimation()),
         ]);

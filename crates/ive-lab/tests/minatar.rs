@@ -39,7 +39,7 @@ fn the_smoke_preset_writes_table_2_and_every_file_it_promises() {
         serde_json::json!([22.0, 0.7])
     );
     let verdicts: Vec<_> = summary["claims"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
-    assert!(verdicts.len() == 6 && verdicts.iter().all(|v| *v == "not-decided"), "one seed decides nothing");
+    assert!(verdicts.len() == 9 && verdicts.iter().all(|v| *v == "not-decided"), "one seed decides nothing");
     assert!(part.join("runs/space_invaders/vpn-v5/seed-0/result.json").exists());
     let report = std::fs::read_to_string(dir.0.join("out/report.html")).unwrap();
     assert_eq!(report.matches("<figure").count(), 3);

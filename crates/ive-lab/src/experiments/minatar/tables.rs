@@ -140,7 +140,8 @@ pub fn overestimation(records: &[Record], scales: &[Scale], methods: &[Method]) 
 
 /// What the runs cost.
 pub fn cost(records: &[Record], scales: &[Scale], methods: &[Method]) -> Table {
-    let caption = "Environment steps per second of CPU time, learning and evaluation included, mean over seeds. It depends on the machine                    and on what else runs there.";
+    let caption = "Environment steps per second of CPU time, learning and evaluation included, mean over seeds. It depends on the machine \
+                   and on what else runs there.";
     let mut table = with_games(caption, &["agent"], scales);
     for &method in methods {
         let cell = |s: &Scale| {

@@ -60,8 +60,8 @@ impl Device {
 
     /// The same device after it has carried a number there and back, or what stood in the way.
     ///
-    /// The engine opens a device at its first use and panics if the machine has none, in the calling thread or in one
-    /// of its own; both end here, with what it printed.
+    /// The engine opens a device at its first use and panics if the machine has none; a panic of the calling thread ends
+    /// here. Not tried on a machine with a graphics processor.
     pub(super) fn open(self) -> Result<Self, String> {
         let there_and_back = || to_host(self.vector(&[1.0]) + 1.0) == [2.0];
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(there_and_back)) {

@@ -43,7 +43,7 @@ impl Backend {
             Some(Self::Engine(device)) => {
                 return device.open().map(Self::Engine).map_err(|reason| AgentError::Setting {
                     key: "device",
-                    problem: format!("{name} cannot be used on this machine: {reason}"),
+                    problem: format!("{name} cannot be used on this machine ({reason}); cpu always can"),
                 });
             }
             Some(Self::Fused) => return Ok(Self::Fused),

@@ -1,5 +1,8 @@
 //! Where tensors live and with how many bits: both chosen at run time.
 
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc;
+
 use burn::tensor::{DType, Tensor, TensorCreationOptions, TensorData};
 
 /// How many bits a floating-point number has.
@@ -60,18 +63,10 @@ impl Device {
 
     /// The same device after it has carried a number there and back, or what stood in the way.
     ///
-    /// The engine opens a device at its first use and panics if the machine has none; a panic of the calling thread ends
-    /// here. Not tried on a machine with a graphics processor.
+    /// The engine opens a device at its first use and panics if the machine has none; that ends here.
     pub(super) fn open(self) -> Result<Self, String> {
-        let there_and_back = || to_host(self.vector(&[1.0]) + 1.0) == [2.0];
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(there_and_back)) {
-            Ok(true) => Ok(self),
-            Ok(false) => Err("it computes 1 + 1 wrongly".to_owned()),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                Err(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given").to_owned())
-            }
-        }
+        let right = caught(|| to_host(self.vector(&[1.0]) + 1.0) == [2.0])?;
+        if right { Ok(self) } else { Err("it computes 1 + 1 wrongly".to_owned()) }
     }
 
     /// The same device with another precision.
@@ -116,6 +111,21 @@ impl Device {
     }
 }
 
+/// What the work gives, or the first words of a panic, which may come from a thread that it waited for. Meanwhile no panic
+/// of this process is printed.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let (say, said) = mpsc::channel();
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let words = info.payload_as_str().unwrap_or("no reason given");
+        // Nobody listens only after `said` is gone, and then this hook is, too.
+        let _ = say.send(words.to_owned());
+    }));
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    panic::set_hook(hook);
+    result.map_err(|_| said.recv().unwrap_or_default())
+}
+
 /// The numbers of a tensor on the host, row by row, whatever its precision.
 pub(crate) fn to_host<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data_as::<f64>().try_into_vec().expect("the engine has just converted to f64")
@@ -124,6 +134,17 @@ pub(crate) fn to_host<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_panic_tells_why() {
+        let name = "adapter";
+        assert_eq!(caught(|| 7), Ok(7));
+        assert_eq!(caught::<()>(|| panic!("no {name} here")), Err("no adapter here".to_owned()));
+        // The engine asks a thread of its own, which fails first.
+        let asking = || std::thread::spawn(|| panic!("no device")).join().expect("an answer");
+        assert_eq!(caught::<()>(asking), Err("no device".to_owned()));
+        assert_eq!(caught::<()>(|| panic::panic_any(3)), Err("no reason given".to_owned()));
+    }
 
     #[test]
     fn precision_is_that_of_the_device() {

@@ -12,6 +12,7 @@ use super::batch::{Batch, Lesson};
 use super::config::{Config, Reduction};
 use super::engine::Engine;
 use super::loss::{self, Workspace};
+use super::meter::Meter;
 use super::model::LatentModel;
 use super::network::Network;
 use super::planner::{Choice, Planner};
@@ -59,17 +60,6 @@ impl std::fmt::Debug for Vpn {
             .field("steps", &self.steps)
             .finish_non_exhaustive()
     }
-}
-
-/// Sums since the last line of metrics.
-#[derive(Clone, Copy, Debug, Default)]
-struct Meter {
-    updates: f64,
-    loss_reward: f64,
-    loss_value: f64,
-    gradient_norm: f64,
-    decisions: f64,
-    sigma: f64,
 }
 
 #[derive(Debug, Default)]
@@ -195,8 +185,7 @@ impl Vpn {
                 self.planner.members(root, &mut s.members);
                 s.wide.clear();
                 s.wide.extend(s.members.iter().map(|&m| f64::from(m)));
-                self.meter.sigma += ive::std(&s.wide, 0);
-                self.meter.decisions += 1.0;
+                self.meter.decision(ive::std(&s.wide, 0));
             }
             self.clock.lap(Part::Other);
             let now = self.worlds.step(&s.actions)?;
@@ -267,10 +256,7 @@ impl Vpn {
             let clip = if length > self.config.clip { self.config.clip / length } else { 1.0 };
             self.adam.step(&mut self.parameters, &s.gradient, scale * clip, rate);
             self.clock.lap(Part::Updates);
-            self.meter.updates += 1.0;
-            self.meter.loss_reward += losses.reward / predictions;
-            self.meter.loss_value += losses.value / predictions;
-            self.meter.gradient_norm += length;
+            self.meter.update(losses, predictions, length);
         }
         if self.config.replay > 0 {
             for i in 0..n {
@@ -281,20 +267,11 @@ impl Vpn {
     }
 
     fn report(&mut self) -> Metrics {
-        let m = std::mem::take(&mut self.meter);
         let mut values = Vec::with_capacity(12);
         self.episodes.report(&mut values);
         values.push(("epsilon", self.config.exploration(self.steps)));
         values.push(("learning_rate", self.config.learning_rate(self.steps)));
-        if m.updates > 0.0 {
-            values.push(("loss", (m.loss_reward + m.loss_value) / m.updates));
-            values.push(("loss_reward", m.loss_reward / m.updates));
-            values.push(("loss_value", m.loss_value / m.updates));
-            values.push(("gradient_norm", m.gradient_norm / m.updates));
-        }
-        if m.decisions > 0.0 {
-            values.push(("sigma", m.sigma / m.decisions));
-        }
+        std::mem::take(&mut self.meter).report(&mut values);
         Metrics { step: self.steps, values }
     }
 }
@@ -334,10 +311,7 @@ impl Agent for Vpn {
         archive.rng("acting", &mut self.acting)?;
         archive.rng("sampling", &mut self.sampling)?;
         self.episodes.archive(archive)?;
-        let m = &mut self.meter;
-        let mut sums = [m.updates, m.loss_reward, m.loss_value, m.gradient_norm, m.decisions, m.sigma];
-        archive.f64("meter", &mut sums)?;
-        [m.updates, m.loss_reward, m.loss_value, m.gradient_norm, m.decisions, m.sigma] = sums;
+        self.meter.archive(archive)?;
         minatar::archive_worlds(&mut self.worlds, archive)?;
         self.planner.load(&self.parameters);
         self.target_planner.load(&self.target);

@@ -12,6 +12,7 @@ mod children;
 mod config;
 pub mod engine;
 pub mod loss;
+mod meter;
 pub mod model;
 pub mod network;
 pub mod planner;

@@ -41,9 +41,10 @@ fn with_games(caption: &str, first: &[&str], scales: &[Scale]) -> Table {
 /// Table 2: our measures above the paper's number.
 pub fn table2(settings: &Settings, records: &[Record], scales: &[Scale], methods: &[Method]) -> Table {
     let caption = format!(
-        "Table 2. Mean return ± standard error over seeds. Ours after {} steps: the last 100 training episodes (with exploration), the \
-         same averaged over the second half of the run, and {} greedy episodes. The paper's numbers are those of its Table 2 (three runs of 2M steps; it does not say over which \
-         episodes). The uniform policy is ours, {} episodes.",
+        "Table 2. Mean return ± standard error over seeds. Ours after {} steps: the last 100 training episodes \
+         (with exploration), the same averaged over the second half of the run, and {} greedy episodes. The paper's \
+         numbers are those of its Table 2 (three runs of 2M steps; it does not say over which episodes). The uniform \
+         policy is ours, {} episodes.",
         grouped(settings.steps),
         settings.greedy_episodes,
         grouped(settings.random_episodes)

@@ -292,5 +292,9 @@ mod tests {
         let found = findings(&settings(), one, &scales(&f)).unwrap();
         assert!(found.claims.is_empty() && found.scale.contains("1 of 60 runs"), "{}", found.scale);
         assert_eq!(found.figures.len(), 3);
+        // A game without runs has no panel.
+        for figure in &found.figures {
+            assert!(figure.svg.contains("Asterix") && !figure.svg.contains("Freeway"), "{}", figure.name);
+        }
     }
 }

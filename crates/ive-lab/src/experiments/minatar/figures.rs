@@ -12,9 +12,10 @@ use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
 /// Panels to a row.
 const COLUMNS: usize = 3;
 
-/// All figures.
+/// All figures, of the games that have a finished run.
 pub fn all(settings: &Settings, records: &[Record]) -> Outcome<Vec<Figure>> {
-    let (games, methods) = (settings.games()?, settings.methods()?);
+    let (mut games, methods) = (settings.games()?, settings.methods()?);
+    games.retain(|&game| records.iter().any(|record| record.game == game));
     Ok(vec![
         learning(settings, records, &games, &methods)?,
         finals(records, &games, &methods)?,

@@ -1,7 +1,7 @@
 //! Where tensors live and with how many bits: both chosen at run time.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use burn::tensor::{DType, Tensor, TensorCreationOptions, TensorData};
 
@@ -112,18 +112,19 @@ impl Device {
 }
 
 /// What the work gives, or the first words of a panic, which may come from a thread that it waited for. Meanwhile no panic
-/// of this process is printed.
+/// of this process is printed; whoever else asks waits, since the process has one hook only.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Mutex<()> = Mutex::new(());
+    let _alone = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     let (say, said) = mpsc::channel();
     let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let words = info.payload_as_str().unwrap_or("no reason given");
-        // Nobody listens only after `said` is gone, and then this hook is, too.
-        let _ = say.send(words.to_owned());
+        // `said` outlives this hook, so that somebody listens.
+        let _ = info.payload_as_str().map(|words| say.send(words.to_owned()));
     }));
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     panic::set_hook(hook);
-    result.map_err(|_| said.recv().unwrap_or_default())
+    result.map_err(|_| said.recv().unwrap_or_else(|_| "no reason given".to_owned()))
 }
 
 /// The numbers of a tensor on the host, row by row, whatever its precision.

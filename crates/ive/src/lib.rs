@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # The library
+//! # What is where
 //!
 //! | stage | where |
 //! |---|---|
 //! | what a model must answer | [`Model`], [`ValueFunction`], [`Policy`], [`BellmanOperator`] |
 //! | imagined paths | [`unroll`], [`branch`], [`Rollout`] |
-//! | estimates of the value | [`ValueEnsemble`], [`Members`] |
+//! | estimates of the value | [`ValueEnsemble`], [`Members`], [`SampledEnsemble`] |
 //! | tables, exactly | [`TabularModel`], [`ExactIve`] |
 //! | disagreement | [`Signal`], [`standard_deviation`], [`jensen_shannon`] |
-//! | what to do about it | [`Attitude`], [`greedy`], [`mix_logits`], [`mix_probabilities`] |
+//! | what to do about it | [`Attitude`], [`greedy`], [`greedy_policy`], [`mix_logits`], [`mix_probabilities`] |
 //! | is it any good? | [`auroc`], [`aupr`], [`fpr95`], [`spearman`], [`bootstrap_interval`] |
 //! | is one agent better? | [`StratifiedMean`], [`stratified_bootstrap`], [`interquartile_mean`], [`probability_of_improvement`] |
 

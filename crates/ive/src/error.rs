@@ -133,6 +133,12 @@ pub(crate) fn at_least(what: &'static str, needed: usize, got: usize) -> Result<
 
 /// `Ok` when every number is finite.
 pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
+    // Eight at a time, without a branch for each: every table passes here.
+    let all = |x: &[f64]| x.iter().fold(true, |all, x| all & x.is_finite());
+    let (chunks, rest) = values.as_chunks::<8>();
+    if chunks.iter().all(|chunk| all(chunk)) && all(rest) {
+        return Ok(());
+    }
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
         Some(index) => Err(Error::NotFinite { what, index, value: values[index] }),

@@ -238,7 +238,6 @@ fn add_deviations(origin: &[f64], x: &[f64], sum: &mut [f64], squares: &mut [f64
 }
 
 /// The largest magnitude.
-#[multiversion(targets = "simd")]
 fn largest(x: &[f64]) -> f64 {
     let (chunks, rest) = x.as_chunks::<8>();
     let mut lanes = [0.0_f64; 8];

@@ -22,3 +22,8 @@ pub mod windows;
 pub use agent::{Agent, AgentError, Decision, Metrics};
 pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};
 pub use clock::{Clock, Part};
+
+/// The examples of the project's README, compiled and run as tests of its topmost library.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

@@ -67,7 +67,7 @@ fn the_limit_matches_numpy() {
         let p = Limit::new(&data).model(&mut r, start);
         let model = ive::TabularModel::dense(STATES, ACTIONS, r, p).unwrap();
         let learned = tabular::Learned { values: vec![q], models: vec![model], discount: gamma };
-        let sigma = |n| learned.implicit(&ive::Members::up_to(n).unwrap(), 0).unwrap();
+        let sigma = |n| learned.implicit(&ive::Members::up_to(n), 0).unwrap();
         // σ of visited pairs is rounding: compared absolutely.
         assert_close(&sigma(1).states, &numbers(&golden[key("sigma_ive_v(1)")]), 1e-12, "sigma 1");
         assert_close(&sigma(20).states, &numbers(&golden[key("sigma_ive_v(20)")]), 1e-12, "sigma 20");

@@ -63,7 +63,7 @@ fn members_and_their_std_match() {
     let json = reference();
     for precision in [Precision::Double, Precision::Single] {
         let ensemble = toy(precision).ensemble(&states).unwrap();
-        assert_eq!(ensemble.ks().unwrap().to_string(), "k=0..10");
+        assert_eq!(ensemble.unroll_lengths().unwrap().to_string(), "k=0..10");
         for (k, expected) in json["kmpv[k][i]"].as_array().unwrap().iter().enumerate() {
             let error = largest_error(ensemble.member(k), &numbers(expected), 1.0);
             assert!(error < rounding(precision), "member {k} is off by {error:e} in {precision:?}");

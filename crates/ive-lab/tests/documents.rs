@@ -75,9 +75,14 @@ fn the_paper_map_is_complete() {
     (1..=40).for_each(|n| assert!(row(&format!("Eq. ({n})")), "Eq. ({n})"));
 }
 
+/// The library is published alone: its page must not lead to files that are not in the package.
 #[test]
-fn the_readme_of_the_library_is_the_readme() {
-    assert_eq!(read("README.md"), read("crates/ive/README.md"));
+fn the_page_of_the_library_stands_alone_and_names_examples_that_exist() {
+    let page = read("crates/ive/README.md");
+    assert!(!page.contains("]("), "only links that rustdoc resolves");
+    let examples: Vec<&str> = in_backticks(&page).filter(|word| word.ends_with(".rs")).collect();
+    assert!(examples.len() >= 5, "{examples:?}");
+    examples.iter().for_each(|name| drop(read(&format!("crates/ive/examples/{name}"))));
 }
 
 #[test]

@@ -3,12 +3,15 @@
 use crate::error::{finite, in_range, same_length};
 use crate::{Error, Result, Rng, ValueEnsemble};
 
-/// Scores closer than this count as equal. Walls and symmetric actions give ties up to rounding.
+/// Scores closer than this share of the largest magnitude among them count as equal. Walls and symmetric actions give
+/// ties up to rounding, which grows with the numbers; so decisions do not depend on the unit of the rewards.
 pub const TIE_TOLERANCE: f64 = 1e-12;
 
 /// Which of several best actions is taken. The rule decides results: on the gridworld, σ-EMVE is exactly zero for
 /// every visited pair, so most of its choices are ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Ties {
     /// One of them at random, once (the default).
     #[default]
@@ -21,6 +24,7 @@ pub enum Ties {
 
 /// What an agent does about disagreement: the sign of β in μ + β·σ. Paper: Sec. 3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Attitude {
     /// β > 0: go where the members disagree.
     Seeking,
@@ -56,7 +60,7 @@ impl Attitude {
 /// If there is no score, or one is not finite.
 pub fn greedy(scores: &[f64], ties: Ties, rng: &mut Rng) -> Result<usize> {
     finite("scores", scores)?;
-    let tied = best(scores);
+    let tied = best(scores, tolerance(scores));
     match ties {
         _ if tied.is_empty() => Err(Error::Empty { what: "scores" }),
         Ties::First => Ok(tied[0]),
@@ -66,6 +70,9 @@ pub fn greedy(scores: &[f64], ties: Ties, rng: &mut Rng) -> Result<usize> {
 
 /// The greedy policy of a table of scores `[state, action]`, as probabilities `[state, action]`.
 ///
+/// What counts as a tie is measured by the largest score of the whole table: where σ is nothing but rounding for all
+/// actions of a state, they tie.
+///
 /// # Errors
 /// If the table is not made of whole rows, or a score is not finite.
 pub fn greedy_policy(scores: &[f64], num_actions: usize, ties: Ties, rng: &mut Rng) -> Result<Vec<f64>> {
@@ -74,9 +81,9 @@ pub fn greedy_policy(scores: &[f64], num_actions: usize, ties: Ties, rng: &mut R
     }
     same_length("scores [state, action]", scores.len().next_multiple_of(num_actions), scores.len())?;
     finite("scores", scores)?;
-    let mut policy = vec![0.0; scores.len()];
+    let (mut policy, tolerance) = (vec![0.0; scores.len()], tolerance(scores));
     for (row, out) in scores.chunks(num_actions).zip(policy.chunks_mut(num_actions)) {
-        let tied = best(row);
+        let tied = best(row, tolerance);
         match ties {
             Ties::First => out[tied[0]] = 1.0,
             Ties::Random => out[tied[rng.below(tied.len())]] = 1.0,
@@ -86,9 +93,14 @@ pub fn greedy_policy(scores: &[f64], num_actions: usize, ties: Ties, rng: &mut R
     Ok(policy)
 }
 
-fn best(scores: &[f64]) -> Vec<usize> {
+/// How far apart scores may be and still tie.
+fn tolerance(scores: &[f64]) -> f64 {
+    TIE_TOLERANCE * scores.iter().fold(0.0_f64, |most, x| most.max(x.abs()))
+}
+
+fn best(scores: &[f64], tolerance: f64) -> Vec<usize> {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    (0..scores.len()).filter(|&i| scores[i] >= largest - TIE_TOLERANCE).collect()
+    (0..scores.len()).filter(|&i| scores[i] >= largest - tolerance).collect()
 }
 
 /// `softmax(x)`, safe for large numbers.
@@ -152,6 +164,14 @@ mod tests {
             "{ones} of 1000, five standard deviations allowed"
         );
         assert_eq!(greedy_policy(&scores, 4, Ties::Uniform, rng).unwrap(), [0.0, 0.5, 0.5, 0.0]);
+    }
+
+    /// One is five times the other, so they do not tie, however small they are.
+    #[test]
+    fn small_scores_are_told_apart() {
+        for seed in 0..100 {
+            assert_eq!(greedy(&[1e-13, 5e-13], Ties::Random, &mut Rng::from_seed(seed)).unwrap(), 1);
+        }
     }
 
     #[test]

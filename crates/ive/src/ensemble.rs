@@ -5,15 +5,17 @@
 
 use crate::error::{finite, same_length};
 use crate::signal::{self, Signal};
-use crate::{BellmanOperator, Error, Members, Result, Rollout};
+use crate::{BellmanOperator, Error, Members, Result, Rollout, SampledEnsemble, sigma};
 
-/// Estimates `[member, state]` of the values of the same states (or state-action pairs).
+/// Estimates `[member, state]` of the values of the same states (or state-action pairs). All of them are finite: whatever
+/// is not is refused where it arises.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueEnsemble {
-    size: usize,
-    states: usize,
-    data: Vec<f64>,
-    members: Option<Members>,
+    pub(crate) size: usize,
+    pub(crate) states: usize,
+    /// `[member, state]`
+    pub(crate) data: Vec<f64>,
+    pub(crate) members: Option<Members>,
 }
 
 impl ValueEnsemble {
@@ -25,19 +27,57 @@ impl ValueEnsemble {
     /// disagreement: take several paths and [`average`](Self::average) them first. Paper: Sec. 3.3, Eq. (7), with the
     /// summation bounds of Eq. (23) (`docs/deviations.md`, 1).
     pub fn implicit(path: &Rollout) -> Self {
-        let (b, n) = (path.batch(), path.horizon());
-        let mut data = path.values(0).to_vec();
-        let (mut reward_sum, mut discount) = (vec![0.0; b], vec![1.0; b]);
-        for k in 1..=n {
-            let (r, d, v) = (path.rewards(k), path.discounts(k), path.values(k));
-            for i in 0..b {
-                reward_sum[i] += discount[i] * r[i];
-                discount[i] *= d[i];
-                data.push(reward_sum[i] + discount[i] * v[i]);
-            }
+        let n = path.horizon();
+        let data = (0..=n).flat_map(|k| path.k_step_values(k)).copied().collect();
+        let members = Members::new(0..=n).expect("a path is never longer than MAX_HORIZON");
+        Self { size: n + 1, states: path.batch(), data, members: Some(members) }
+    }
+
+    /// The implicit ensemble of state-action pairs, numbered `s·A + a`, from one path for each first action (of
+    /// [`branch`](crate::branch)). Its scores are tables for [`greedy_policy`](crate::greedy_policy).
+    ///
+    /// Member 0 must know the action: give a learned q̂, `[state, action]`, and the members are k = 0..n. Without one
+    /// they are k = 1..n, since v̂(s) says nothing about actions. Paper: App. C.2, Eq. (23).
+    ///
+    /// ```
+    /// use ive::{Imagined, ModelError, Rng, Ties, ValueEnsemble, branch, greedy_policy};
+    /// // On a line, to the left and to the right. The value is wrong beyond 1.
+    /// let model = |x: &Vec<f64>, step: &f64, _: &mut Rng| -> Result<_, ModelError> {
+    ///     let next: Vec<f64> = x.iter().map(|x| x + step).collect();
+    ///     Ok(Imagined { reward: vec![0.0; next.len()], discount: vec![0.9; next.len()], next })
+    /// };
+    /// let value = |x: &Vec<f64>| -> Result<_, ModelError> { Ok(x.iter().map(|x| if *x > 1.0 { *x } else { 0.0 }).collect()) };
+    /// let stay = |_: &Vec<f64>, _: &mut Rng| -> Result<_, ModelError> { Ok(0.0) };
+    /// let rng = &mut Rng::from_seed(0);
+    /// let paths = branch(&model, &value, &stay, &vec![0.0, 1.0], &[-1.0, 1.0], 3, rng)?;
+    /// let sigma = ValueEnsemble::from_branches(&paths, None)?.std(); // [state, action]
+    /// let explore = greedy_policy(&sigma, 2, Ties::Uniform, rng)?;
+    /// assert_eq!(explore, [0.5, 0.5, 0.0, 1.0]); // from 1, to the right
+    /// # Ok::<(), ive::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no path, the paths differ in batch or horizon, q̂ has another length or is not finite, or there is no
+    /// member (paths without a step and no q̂).
+    pub fn from_branches(paths: &[Rollout], q: Option<&[f64]>) -> Result<Self> {
+        let first = paths.first().ok_or(Error::Empty { what: "branches, one for each action" })?;
+        let (batch, n) = (first.batch(), first.horizon());
+        for path in paths {
+            same_length("start states of a branch", batch, path.batch())?;
+            same_length("steps of a branch", n, path.horizon())?;
         }
-        let members = Members::up_to(n).expect("a path is never longer than MAX_HORIZON");
-        Self { size: n + 1, states: b, data, members: Some(members) }
+        let members = Members::new(usize::from(q.is_none())..=n)?;
+        let mut data = Vec::with_capacity(members.len() * batch * paths.len());
+        if let Some(q) = q {
+            same_length("q [state, action]", batch * paths.len(), q.len())?;
+            finite("q", q)?;
+            data.extend_from_slice(q);
+        }
+        for k in 1..=n {
+            let pairs = (0..batch).flat_map(|s| paths.iter().map(move |path| path.k_step_values(k)[s]));
+            data.extend(pairs);
+        }
+        Ok(Self { size: members.len(), states: batch * paths.len(), data, members: Some(members) })
     }
 
     /// The implicit ensemble of a table, without sampling: member k is `Tᵏ v̂`. Paper: Sec. 3.1, Eq. (5), (6).
@@ -58,7 +98,7 @@ impl ValueEnsemble {
                 same_length("backed-up values", values.len(), v.len())?;
                 finite("backed-up values", &v)?;
             }
-            if members.ks().binary_search(&k).is_ok() {
+            if members.contains(k) {
                 data.extend_from_slice(&v);
             }
         }
@@ -92,41 +132,19 @@ impl ValueEnsemble {
     /// sampling is not taken for inconsistency. Paper: App. D.1 ("an average over 100 action sequences").
     ///
     /// # Errors
-    /// If there is none, or their shapes differ.
+    /// If there is none, their members or states differ, or a sum is not finite.
     pub fn average(samples: &[Self]) -> Result<Self> {
-        let mut mean = samples.first().ok_or(Error::Empty { what: "ensembles to average" })?.clone();
-        for other in &samples[1..] {
-            same_length("members of the ensembles to average", mean.size, other.size)?;
-            same_length("states of the ensembles to average", mean.states, other.states)?;
-            mean.data.iter_mut().zip(&other.data).for_each(|(m, x)| *m += x);
-        }
-        mean.data.iter_mut().for_each(|m| *m /= samples.len() as f64);
-        Ok(mean)
+        SampledEnsemble::of(samples, 1)?.mean()
     }
 
     /// σ over the members of the averaged samples, and the standard error of that σ from the number of samples (the
     /// jackknife), both `[state]`. A σ of the order of its standard error says nothing about inconsistency.
+    /// [`SampledEnsemble`] does the same for samples that come one at a time.
     ///
     /// # Errors
     /// As [`average`](Self::average); and at least two samples are needed.
     pub fn sampled_std(samples: &[Self]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let n = samples.len();
-        if n < 2 {
-            return Err(Error::Shape { what: "samples for a standard error", expected: 2, got: n });
-        }
-        let all = Self::average(samples)?;
-        let mut replicates = Vec::with_capacity(n);
-        for sample in samples {
-            let mut rest = all.clone();
-            let nf = n as f64;
-            rest.data.iter_mut().zip(&sample.data).for_each(|(m, x)| *m = (*m * nf - x) / (nf - 1.0));
-            replicates.push(rest.std());
-        }
-        let jackknife = |s: usize| {
-            let column: Vec<f64> = replicates.iter().map(|r| r[s]).collect();
-            signal::std(&column, 0) * ((n - 1) as f64).sqrt()
-        };
-        Ok((all.std(), (0..all.states).map(jackknife).collect()))
+        SampledEnsemble::of(samples, samples.len())?.std()
     }
 
     /// The ensemble restricted to some unroll lengths.
@@ -137,11 +155,11 @@ impl ValueEnsemble {
         let own =
             self.members.as_ref().ok_or(Error::Empty { what: "unroll lengths of an explicit ensemble" })?;
         let mut data = Vec::with_capacity(members.len() * self.states);
-        for &k in members.ks() {
-            let at = own.ks().binary_search(&k).map_err(|_| Error::OutOfRange {
+        for &k in members.lengths() {
+            let at = own.lengths().binary_search(&k).map_err(|_| Error::OutOfRange {
                 what: "member k",
                 value: k as f64,
-                min: own.ks()[0] as f64,
+                min: own.lengths()[0] as f64,
                 max: own.horizon() as f64,
             })?;
             data.extend_from_slice(self.member(at));
@@ -159,8 +177,8 @@ impl ValueEnsemble {
         self.states
     }
 
-    /// The unroll lengths of an implicit ensemble.
-    pub fn ks(&self) -> Option<&Members> {
+    /// Which k-step values an implicit ensemble holds: one unroll length for each of its [`members`](Self::members).
+    pub fn unroll_lengths(&self) -> Option<&Members> {
         self.members.as_ref()
     }
 
@@ -169,67 +187,27 @@ impl ValueEnsemble {
         &self.data[i * self.states..(i + 1) * self.states]
     }
 
-    /// All members in order.
+    /// The values of all members in order, `[state]` each.
     pub fn members(&self) -> impl Iterator<Item = &[f64]> {
         (0..self.size).map(|i| self.member(i))
     }
 
-    /// μ over the members, `[state]`. Paper: Sec. 3.2.
+    /// μ over the members, `[state]`, always finite. Paper: Sec. 3.2.
     pub fn mean(&self) -> Vec<f64> {
-        self.score(Signal::Mean)
+        signal::means(&self.data, self.size)
     }
 
-    /// σ over the members, `[state]`: the self-inconsistency, when the ensemble is implicit. The population standard
-    /// deviation (ddof = 0), as in every figure of ours. Paper: Sec. 3.2.
+    /// σ over the members, `[state]`, always finite: the self-inconsistency, when the ensemble is implicit. The population
+    /// standard deviation (ddof = 0), as in every figure of ours. Paper: Sec. 3.2.
     pub fn std(&self) -> Vec<f64> {
-        self.score(Signal::Std { ddof: 0 })
+        sigma::of_columns(&self.data, self.size, 0)
     }
 
     /// Any statistic over the members, `[state]`.
-    pub fn score(&self, signal: Signal) -> Vec<f64> {
-        match signal {
-            Signal::Mean => self
-                .each_from(0.0, |sum, x| *sum += x)
-                .into_iter()
-                .map(|sum| sum / self.size as f64)
-                .collect(),
-            Signal::Std { ddof } => self.deviations(ddof),
-            Signal::MeanPlusStd { beta } => {
-                self.mean().into_iter().zip(self.deviations(0)).map(|(mean, std)| mean + beta * std).collect()
-            }
-            Signal::Range => {
-                let largest = self.each_from(f64::NEG_INFINITY, |most, x| *most = most.max(x));
-                let smallest = self.each_from(f64::INFINITY, |least, x| *least = least.min(x));
-                largest.into_iter().zip(smallest).map(|(most, least)| most - least).collect()
-            }
-        }
-    }
-
-    /// [`signal::std`] of every column, member by member, so that the states are the vector lanes.
-    fn deviations(&self, ddof: usize) -> Vec<f64> {
-        if self.size <= ddof {
-            return vec![f64::NAN; self.states];
-        }
-        let (origin, n) = (self.member(0), self.size as f64);
-        let mut shift = vec![0.0; self.states];
-        for member in self.members() {
-            shift.iter_mut().zip(member.iter().zip(origin)).for_each(|(sum, (x, o))| *sum += x - o);
-        }
-        shift.iter_mut().for_each(|sum| *sum /= n);
-        let mut squares = vec![0.0; self.states];
-        for member in self.members() {
-            for ((sum, shift), (x, o)) in squares.iter_mut().zip(&shift).zip(member.iter().zip(origin)) {
-                *sum += (x - o - shift) * (x - o - shift);
-            }
-        }
-        squares.into_iter().map(|sum| (sum / (n - ddof as f64)).sqrt()).collect()
-    }
-
-    fn each_from(&self, start: f64, update: impl Fn(&mut f64, f64)) -> Vec<f64> {
-        let mut all = vec![start; self.states];
-        for member in self.members() {
-            all.iter_mut().zip(member).for_each(|(sum, x)| update(sum, *x));
-        }
-        all
+    ///
+    /// # Errors
+    /// If there are too few members for it, or it is not finite.
+    pub fn score(&self, signal: Signal) -> Result<Vec<f64>> {
+        signal.of_columns(&self.data, self.size)
     }
 }

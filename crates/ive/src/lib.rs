@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # The library
+//! # What is where
 //!
 //! | stage | where |
 //! |---|---|
 //! | what a model must answer | [`Model`], [`ValueFunction`], [`Policy`], [`BellmanOperator`] |
 //! | imagined paths | [`unroll`], [`branch`], [`Rollout`] |
-//! | estimates of the value | [`ValueEnsemble`], [`Members`] |
+//! | estimates of the value | [`ValueEnsemble`], [`Members`], [`SampledEnsemble`] |
 //! | tables, exactly | [`TabularModel`], [`ExactIve`] |
-//! | disagreement | [`Signal`], [`std()`], [`jensen_shannon`] |
-//! | what to do about it | [`Attitude`], [`greedy`], [`mix_logits`], [`mix_probabilities`] |
+//! | disagreement | [`Signal`], [`standard_deviation`], [`jensen_shannon`] |
+//! | what to do about it | [`Attitude`], [`greedy`], [`greedy_policy`], [`mix_logits`], [`mix_probabilities`] |
 //! | is it any good? | [`auroc`], [`aupr`], [`fpr95`], [`spearman`], [`bootstrap_interval`] |
 //! | is one agent better? | [`StratifiedMean`], [`stratified_bootstrap`], [`interquartile_mean`], [`probability_of_improvement`] |
 
@@ -21,6 +21,10 @@ mod metrics;
 mod model;
 mod rng;
 mod rollout;
+mod sampled;
+#[cfg(feature = "serde")]
+mod saved;
+mod sigma;
 mod signal;
 mod strata;
 mod student;
@@ -38,7 +42,8 @@ pub use metrics::{
 pub use model::{BellmanOperator, Imagined, Model, Policy, ValueFunction};
 pub use rng::Rng;
 pub use rollout::{Rollout, branch, unroll};
-pub use signal::{Signal, Weighting, entropy, jensen_shannon, mean, std};
+pub use sampled::SampledEnsemble;
+pub use signal::{Signal, Weighting, entropy, jensen_shannon, mean, standard_deviation};
 pub use strata::{StratifiedMean, probability_of_improvement, stratified_bootstrap};
 pub use student::student_quantile;
 pub use tabular::{Backup, ExactIve, Inconsistency, TabularModel, reduce_actions};

@@ -4,12 +4,13 @@
 //! the Procgen protocol. The choice matters (on the gridworld, leaving out k = 0 removes most of the signal), so the
 //! set is a value that travels with every ensemble and is printed with every figure.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::{Error, Result, error::in_range};
 
 /// The largest k that is accepted: far beyond any use, and small enough that a typing error cannot fill the memory.
-pub const MAX_HORIZON: usize = 10_000;
+pub const MAX_HORIZON: usize = u16::MAX as usize;
 
 /// A non-empty set of unroll lengths k, in increasing order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,26 +21,39 @@ impl Members {
     ///
     /// # Errors
     /// If the set is empty or a k is beyond [`MAX_HORIZON`].
-    pub fn new(ks: impl IntoIterator<Item = usize>) -> Result<Self> {
-        let mut ks: Vec<usize> = ks.into_iter().take(MAX_HORIZON + 2).collect();
-        ks.sort_unstable();
-        ks.dedup();
-        let largest = *ks.last().ok_or(Error::Empty { what: "members" })?;
-        in_range("horizon k", largest as f64, 0.0, MAX_HORIZON as f64)?;
-        Ok(Self(ks))
+    pub fn new(lengths: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let mut set = BTreeSet::new();
+        for k in lengths {
+            in_range("horizon k", k as f64, 0.0, MAX_HORIZON as f64)?;
+            set.insert(k);
+        }
+        if set.is_empty() {
+            Err(Error::Empty { what: "members" })
+        } else {
+            Ok(Self(set.into_iter().collect()))
+        }
     }
 
-    /// The definition of IVE(n): k = 0..n, which are n + 1 members. Paper: Sec. 3.1, Eq. (6).
+    /// The definition of IVE(n): k = 0..n, which are n + 1 members. Every `u16` is a valid n; for a computed `usize` there
+    /// is [`Members::new`]`(0..=n)`, which checks it. Paper: Sec. 3.1, Eq. (6).
     ///
-    /// # Errors
-    /// If n is beyond [`MAX_HORIZON`].
-    pub fn up_to(n: usize) -> Result<Self> {
-        Self::new(0..=n)
+    /// ```
+    /// assert_eq!(ive::Members::up_to(5), ive::Members::new(0..=5)?);
+    /// # Ok::<(), ive::Error>(())
+    /// ```
+    #[must_use]
+    pub fn up_to(n: u16) -> Self {
+        Self((0..=usize::from(n)).collect())
     }
 
-    /// The unroll lengths, increasing.
-    pub fn ks(&self) -> &[usize] {
+    /// The unroll lengths k, increasing.
+    pub fn lengths(&self) -> &[usize] {
         &self.0
+    }
+
+    /// Whether the k-step value takes part.
+    pub fn contains(&self, k: usize) -> bool {
+        self.0.binary_search(&k).is_ok()
     }
 
     /// How many members there are.
@@ -72,11 +86,18 @@ mod tests {
 
     #[test]
     fn sets_are_sorted_printed_and_bounded() {
-        assert_eq!(Members::up_to(5).unwrap().to_string(), "k=0..5");
+        assert_eq!(Members::up_to(5).to_string(), "k=0..5");
         assert_eq!(Members::new([13, 1, 7, 1]).unwrap().to_string(), "k∈{1,7,13}");
         assert_eq!(Members::new([2]).unwrap().to_string(), "k=2");
         assert!(matches!(Members::new([]), Err(Error::Empty { .. })));
         let error = Members::new(0..=usize::MAX).unwrap_err();
-        assert_eq!(error.to_string(), "horizon k: 10001 is outside the range 0 to 10000");
+        assert_eq!(error.to_string(), "horizon k: 65536 is outside the range 0 to 65535");
+        assert_eq!(Members::up_to(u16::MAX).horizon(), MAX_HORIZON);
+    }
+
+    #[test]
+    fn a_long_list_is_read_to_its_end() {
+        let ones_and_a_seven = std::iter::repeat_n(1, 10_002).chain([7]);
+        assert_eq!(Members::new(ones_and_a_seven).unwrap().to_string(), "k∈{1,7}");
     }
 }

@@ -180,6 +180,37 @@ impl Rng {
     }
 }
 
+#[cfg(feature = "rand_core")]
+impl rand_core::TryRng for Rng {
+    type Error = std::convert::Infallible;
+
+    /// The upper half of the next 64 bits.
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        Ok((self.next_u64() >> 32) as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Self::Error> {
+        rand_core::utils::fill_bytes_via_next_word(out, || self.try_next_u64())
+    }
+}
+
+#[cfg(feature = "rand_core")]
+impl rand_core::SeedableRng for Rng {
+    type Seed = [u8; 8];
+
+    fn from_seed(seed: [u8; 8]) -> Self {
+        Self::from_seed(u64::from_le_bytes(seed))
+    }
+
+    fn seed_from_u64(seed: u64) -> Self {
+        Self::from_seed(seed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,11 @@ pub struct Rollout {
     /// `[k, b]`, k = 1..n.
     rewards: Vec<f64>,
     discounts: Vec<f64>,
+    /// The k-step values v̂ᵏ(s⁰), `[k, b]`, k = 0..n.
+    estimates: Vec<f64>,
+    /// `Σ_{i<k} γⁱ rⁱ⁺¹` and γᵏ so far, `[b]`.
+    reward_sum: Vec<f64>,
+    discount: Vec<f64>,
 }
 
 impl Rollout {
@@ -32,14 +37,24 @@ impl Rollout {
     /// If a value is not finite.
     pub fn start(values: Vec<f64>) -> Result<Self> {
         finite("values at step 0", &values)?;
-        Ok(Self { batch: values.len(), values, rewards: Vec::new(), discounts: Vec::new() })
+        let batch = values.len();
+        Ok(Self {
+            batch,
+            estimates: values.clone(),
+            values,
+            rewards: Vec::new(),
+            discounts: Vec::new(),
+            reward_sum: vec![0.0; batch],
+            discount: vec![1.0; batch],
+        })
     }
 
     /// Adds a step: the reward and discount of the step and the value of the state it leads to, `[b]` each.
     ///
     /// # Errors
-    /// If a length differs from the batch, a number is not finite, a discount is outside [0, 1], or the path would be
-    /// longer than [`MAX_HORIZON`]. The path is unchanged then.
+    /// If a length differs from the batch, a number is not finite, a discount is outside [0, 1], the value of a start
+    /// state by way of this step is not finite, or the path would be longer than [`MAX_HORIZON`]. The path is unchanged
+    /// then.
     pub fn push(&mut self, reward: &[f64], discount: &[f64], values: &[f64]) -> Result<()> {
         in_range("horizon k", (self.horizon() + 1) as f64, 0.0, MAX_HORIZON as f64)?;
         for (what, x) in [
@@ -51,6 +66,13 @@ impl Rollout {
             finite(what, x)?;
         }
         discount.iter().try_for_each(|&d| in_range("discount", d, 0.0, 1.0))?;
+        let reward_sum: Vec<f64> =
+            (0..self.batch).map(|i| self.reward_sum[i] + self.discount[i] * reward[i]).collect();
+        let product: Vec<f64> = self.discount.iter().zip(discount).map(|(product, d)| product * d).collect();
+        let estimates: Vec<f64> = (0..self.batch).map(|i| reward_sum[i] + product[i] * values[i]).collect();
+        finite("k-step values of the start states", &estimates)?;
+        self.estimates.extend_from_slice(&estimates);
+        (self.reward_sum, self.discount) = (reward_sum, product);
         self.rewards.extend_from_slice(reward);
         self.discounts.extend_from_slice(discount);
         self.values.extend_from_slice(values);
@@ -81,6 +103,14 @@ impl Rollout {
     pub fn discounts(&self, k: usize) -> &[f64] {
         &self.discounts[(k - 1) * self.batch..k * self.batch]
     }
+
+    /// v̂ᵏ(s⁰): what the first k steps and the value behind them say about the start states, `[b]`:
+    ///
+    /// `v̂ᵏ(s) = Σ_{i=0}^{k-1} γⁱ rⁱ⁺¹ + γᵏ v̂(sᵏ)`, with the products of the predicted discounts in place of γⁱ. Always
+    /// finite. Paper: Sec. 3.3, Eq. (7), with the summation bounds of Eq. (23).
+    pub fn k_step_values(&self, k: usize) -> &[f64] {
+        &self.estimates[k * self.batch..(k + 1) * self.batch]
+    }
 }
 
 /// Unrolls the model from `start` for `horizon` steps with actions of the policy. `rng` is consumed by the model and
@@ -103,8 +133,7 @@ pub fn unroll<S, A>(
 /// As [`unroll`], once for each first action; later actions come from the policy. This gives action values q̂ᵏ(s, a)
 /// for k ≥ 1. Every branch sees the same random numbers. Paper: App. C.2, Eq. (23).
 ///
-/// Member 0 of a branch is v̂(s), which knows nothing of the action. Where a learned q̂(s, a) exists, use it as member 0
-/// through [`ValueEnsemble::from_members`](crate::ValueEnsemble::from_members).
+/// [`ValueEnsemble::from_branches`](crate::ValueEnsemble::from_branches) makes one ensemble of state-action pairs of them.
 ///
 /// # Errors
 /// As [`unroll`].

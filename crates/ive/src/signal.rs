@@ -1,34 +1,43 @@
 //! How much estimates disagree, and what they say on average.
 
-use crate::error::{finite, same_length};
-use crate::{Error, Result};
+use crate::error::{at_least, finite, in_range, same_length};
+use crate::{Error, Result, sigma};
 
-/// The mean of some numbers.
+/// The mean of some numbers. That of finite numbers is finite, also where their sum is not; that of none is NaN.
 pub fn mean(x: &[f64]) -> f64 {
-    x.iter().sum::<f64>() / x.len() as f64
+    mean_of(x.iter().sum(), || x.iter().copied(), x.len())
+}
+
+/// The mean of n numbers with this sum.
+pub(crate) fn mean_of<I: Iterator<Item = f64>>(sum: f64, x: impl Fn() -> I, n: usize) -> f64 {
+    if sum.is_finite() || x().any(|x| !x.is_finite()) {
+        return sum / n as f64;
+    }
+    let (most, least) = (x().fold(f64::NEG_INFINITY, f64::max), x().fold(f64::INFINITY, f64::min));
+    x().map(|x| x / n as f64).sum::<f64>().min(most).max(least)
 }
 
 /// The standard deviation `√(Σᵢ (xᵢ − x̄)² / (N − ddof))`.
 ///
 /// `ddof = 0` is the population form, used for disagreement of an ensemble; `ddof = 1` is the sample form, used for
-/// standard errors. With N ≤ ddof numbers there is no estimate, and the result is NaN.
+/// standard errors.
 ///
 /// ```
-/// assert_eq!(ive::std(&[1.0, 3.0], 0), 1.0);
-/// assert_eq!(ive::std(&[1.0, 3.0], 1), 2.0_f64.sqrt());
+/// assert_eq!(ive::standard_deviation(&[1.0, 3.0], 0)?, 1.0);
+/// assert_eq!(ive::standard_deviation(&[1.0, 3.0], 1)?, 2.0_f64.sqrt());
+/// # Ok::<(), ive::Error>(())
 /// ```
-pub fn std(x: &[f64], ddof: usize) -> f64 {
-    // Deviations are taken from the first number before averaging, so that equal numbers give exactly zero: a mean of
-    // equal numbers may differ from them in its last bit.
-    let Some(&origin) = x.first() else { return f64::NAN };
-    let n = x.len() as f64;
-    let shift = x.iter().map(|v| v - origin).sum::<f64>() / n;
-    let squares = x.iter().map(|v| (v - origin - shift).powi(2)).sum::<f64>();
-    if x.len() > ddof { (squares / (n - ddof as f64)).sqrt() } else { f64::NAN }
+///
+/// # Errors
+/// If `ddof` is neither 0 nor 1, there are no more than `ddof` numbers, one is not finite, or the result is not.
+pub fn standard_deviation(x: &[f64], ddof: usize) -> Result<f64> {
+    Signal::Std { ddof }.of(x)
 }
 
 /// A statistic over the members of an ensemble. Paper: Sec. 3.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Signal {
     /// μ: the value predicted by the ensemble.
     Mean,
@@ -48,21 +57,68 @@ pub enum Signal {
 
 impl Signal {
     /// The statistic of some numbers.
-    pub fn of(self, x: &[f64]) -> f64 {
-        match self {
-            Self::Mean => mean(x),
-            Self::Std { ddof } => std(x, ddof),
-            Self::MeanPlusStd { beta } => mean(x) + beta * std(x, 0),
-            Self::Range => {
-                let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                largest - x.iter().copied().fold(f64::INFINITY, f64::min)
-            }
-        }
+    ///
+    /// # Errors
+    /// If there are too few numbers, one is not finite, or the statistic is not: the mean and the population σ of finite
+    /// numbers are always finite, the others may overflow.
+    pub fn of(self, x: &[f64]) -> Result<f64> {
+        Ok(self.of_columns(x, x.len())?[0])
     }
+
+    /// The statistic of every column of n rows, `[n, width]`.
+    pub(crate) fn of_columns(self, rows: &[f64], n: usize) -> Result<Vec<f64>> {
+        if n == 0 {
+            return Err(Error::Empty { what: "members of a statistic" });
+        }
+        finite("members of a statistic", rows)?;
+        let statistic = match self {
+            Self::Mean => means(rows, n),
+            Self::Std { ddof } => {
+                check_ddof(ddof, n)?;
+                sigma::of_columns(rows, n, ddof)
+            }
+            Self::MeanPlusStd { beta } => {
+                let both = means(rows, n).into_iter().zip(sigma::of_columns(rows, n, 0));
+                both.map(|(mean, sigma)| mean + beta * sigma).collect()
+            }
+            Self::Range => {
+                let most = fold_columns(rows, n, f64::NEG_INFINITY, f64::max);
+                let least = fold_columns(rows, n, f64::INFINITY, f64::min);
+                most.into_iter().zip(least).map(|(most, least)| most - least).collect()
+            }
+        };
+        finite("statistic of the members", &statistic)?;
+        Ok(statistic)
+    }
+}
+
+/// `Ok` when a standard deviation of n numbers with this `ddof` exists.
+pub(crate) fn check_ddof(ddof: usize, n: usize) -> Result<()> {
+    in_range("ddof", ddof as f64, 0.0, 1.0)?;
+    at_least("members of a standard deviation", ddof + 1, n)
+}
+
+/// The mean of every column of n rows.
+pub(crate) fn means(rows: &[f64], n: usize) -> Vec<f64> {
+    let width = rows.len() / n.max(1);
+    let sums = fold_columns(rows, n, 0.0, |sum, x| sum + x);
+    let column = |i: usize| move || rows.iter().skip(i).step_by(width).copied();
+    sums.into_iter().enumerate().map(|(i, sum)| mean_of(sum, column(i), n)).collect()
+}
+
+fn fold_columns(rows: &[f64], n: usize, start: f64, update: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    let width = rows.len() / n.max(1);
+    let mut all = vec![start; width];
+    for i in 0..n {
+        all.iter_mut().zip(&rows[i * width..]).for_each(|(sum, x)| *sum = update(*sum, *x));
+    }
+    all
 }
 
 /// Weights over the members k of an ensemble of n distributions. Paper: App. D.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Weighting {
     /// `wₖ = 1/n`.
     Uniform,
@@ -130,9 +186,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn std_of_equal_numbers_is_exactly_zero() {
-        assert_eq!(std(&[0.1; 7], 0), 0.0);
-        assert!(std(&[0.1], 1).is_nan());
+    fn equal_numbers_have_exactly_zero_deviation_and_one_has_none_of_the_sample_form() {
+        assert_eq!(standard_deviation(&[0.1; 7], 0).unwrap(), 0.0);
+        let alone = standard_deviation(&[0.1], 1).unwrap_err().to_string();
+        assert_eq!(alone, "members of a standard deviation: at least 2 are needed, got 1");
+        assert_eq!(
+            standard_deviation(&[0.1; 7], 2).unwrap_err().to_string(),
+            "ddof: 2 is outside the range 0 to 1"
+        );
+        assert!(standard_deviation(&[], 0).is_err());
+    }
+
+    /// By hand: the deviation of 0 and x is x/2 in the population form. The sample form of ±MAX is √2 MAX.
+    #[test]
+    fn a_statistic_that_overflows_is_an_error_and_never_small() {
+        let far = [f64::MAX, -f64::MAX];
+        assert_eq!(standard_deviation(&[0.0, 1e200], 0).unwrap(), 5e199);
+        assert_eq!(standard_deviation(&far, 0).unwrap(), f64::MAX);
+        assert_eq!(mean(&[f64::MAX; 3]), f64::MAX);
+        assert_eq!(mean(&[1.5e308, 1.5e308, 0.0]), 1e308);
+        for signal in [Signal::Std { ddof: 1 }, Signal::Range, Signal::MeanPlusStd { beta: 2.0 }] {
+            let error = signal.of(&far).unwrap_err().to_string();
+            assert_eq!(error, "statistic of the members: entry 0 is inf, not a finite number", "{signal:?}");
+        }
+        assert!(matches!(Signal::Range.of(&[0.0, f64::NAN]), Err(Error::NotFinite { index: 1, .. })));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! The games are fixed and only the seeds are random, so spread is measured *within* a game and never between games.
 //! All functions take `[stratum][run]`; strata may differ in size.
 
-use crate::error::{finite, in_range};
-use crate::{Error, Result, Rng, auroc, mean, quantile, std, student_quantile};
+use crate::error::{at_least, finite, in_range};
+use crate::{Error, Result, Rng, auroc, mean, quantile, sigma, student_quantile};
 
 /// A mean over strata, each with the same weight, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct StratifiedMean {
     /// `(1/G) Σ_g x̄_g`.
     pub mean: f64,
@@ -22,25 +24,28 @@ impl StratifiedMean {
     /// The mean over strata of `[stratum][run]`.
     ///
     /// # Errors
-    /// If there is no stratum, one has fewer than two runs, or a number is not finite.
+    /// If there is no stratum, one has fewer than two runs, or a number or a result is not finite.
     pub fn new(strata: &[Vec<f64>]) -> Result<Self> {
         if strata.is_empty() {
             return Err(Error::Empty { what: "strata" });
         }
         for runs in strata {
-            in_range("runs of a stratum", runs.len() as f64, 2.0, f64::MAX)?;
+            at_least("runs of a stratum", 2, runs.len())?;
             finite("runs of a stratum", runs)?;
         }
         let size = strata.len() as f64;
-        let variance = |runs: &Vec<f64>| std(runs, 1).powi(2) / runs.len() as f64;
+        let variance = |runs: &Vec<f64>| sigma::of(runs, 1).powi(2) / runs.len() as f64;
         let total: f64 = strata.iter().map(variance).sum();
         let spread: f64 = strata.iter().map(|r| variance(r).powi(2) / (r.len() - 1) as f64).sum();
         let all: usize = strata.iter().map(|r| r.len() - 1).sum();
-        Ok(Self {
-            mean: strata.iter().map(|r| mean(r)).sum::<f64>() / size,
+        let means: Vec<f64> = strata.iter().map(|r| mean(r)).collect();
+        let result = Self {
+            mean: means.iter().sum::<f64>() / size,
             error: total.sqrt() / size,
             freedom: if spread > 0.0 { total * total / spread } else { all as f64 },
-        })
+        };
+        finite("mean over strata, its error and freedom", &[result.mean, result.error, result.freedom])?;
+        Ok(result)
     }
 
     /// The interval `mean ± t · error` with Student's t at the effective degrees of freedom.
@@ -70,7 +75,7 @@ pub fn stratified_bootstrap<T: Clone>(
     rng: &mut Rng,
 ) -> Result<(f64, f64)> {
     if strata.is_empty() || strata.iter().any(Vec::is_empty) || replicates == 0 {
-        return Err(Error::Empty { what: "strata, their runs and replicates of a bootstrap" });
+        return Err(Error::Empty { what: "units (or strata and their runs) and replicates of a bootstrap" });
     }
     in_range("confidence", confidence, 0.0, 1.0)?;
     let mut sample = strata.to_vec();

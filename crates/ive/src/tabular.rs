@@ -38,6 +38,7 @@ pub(crate) enum Transition {
 
 /// Which backup an operator makes. Paper: Sec. 2 Eq. (1), App. C.1 Eq. (19).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Backup<'a> {
     /// Evaluation of a policy π(a | s), `[state, action]`.
     Evaluation(&'a [f64]),
@@ -82,6 +83,7 @@ impl TabularModel {
         Self::check_size(states, actions, &reward)?;
         same_length("offsets of the rows", states * actions + 1, offsets.len())?;
         same_length("probabilities of the next states", next.len(), probability.len())?;
+        same_length("entries before the first offset", 0, offsets[0])?;
         same_length("entries up to the last offset", next.len(), offsets[states * actions])?;
         finite("probability", &probability)?;
         for row in 0..states * actions {
@@ -121,12 +123,14 @@ impl TabularModel {
     /// One step from state values to action values: `q(s, a) = r̂(s, a) + γ Σ_s' p̂(s' | s, a) v(s')`.
     ///
     /// # Errors
-    /// If there is not one finite value for every state, or γ is outside [0, 1].
+    /// If there is not one finite value for every state, γ is outside [0, 1], or a result is not finite.
     pub fn action_values(&self, values: &[f64], discount: f64) -> Result<Vec<f64>> {
         same_length("values [state]", self.states, values.len())?;
         finite("values", values)?;
         in_range("discount", discount, 0.0, 1.0)?;
-        Ok(self.backup_pairs(values, discount))
+        let q = self.backup_pairs(values, discount);
+        finite("action values", &q)?;
+        Ok(q)
     }
 
     pub(crate) fn backup_pairs(&self, values: &[f64], discount: f64) -> Vec<f64> {
@@ -155,7 +159,7 @@ impl TabularModel {
         discount: f64,
     ) -> Result<impl BellmanOperator + 'a> {
         check_backup(self, backup, discount)?;
-        Ok(move |v: &[f64]| reduce_actions(&self.backup_pairs(v, discount), self.actions, backup))
+        Ok(move |v: &[f64]| reduce(&self.backup_pairs(v, discount), self.actions, backup))
     }
 
     /// The Bellman operator on action values, `q → T q`.
@@ -168,7 +172,7 @@ impl TabularModel {
         discount: f64,
     ) -> Result<impl BellmanOperator + 'a> {
         check_backup(self, backup, discount)?;
-        Ok(move |q: &[f64]| self.backup_pairs(&reduce_actions(q, self.actions, backup), discount))
+        Ok(move |q: &[f64]| self.backup_pairs(&reduce(q, self.actions, backup), discount))
     }
 
     /// Draws a next state of a pair.
@@ -219,7 +223,22 @@ impl TabularModel {
 }
 
 /// From action values to state values: `Σ_a π(a | s) q(s, a)` or `max_a q(s, a)`, `[state]`.
-pub fn reduce_actions(q: &[f64], num_actions: usize, backup: Backup<'_>) -> Vec<f64> {
+///
+/// # Errors
+/// If there is no action, the table is not made of whole rows, or the policy has another length.
+pub fn reduce_actions(q: &[f64], num_actions: usize, backup: Backup<'_>) -> Result<Vec<f64>> {
+    if num_actions == 0 {
+        return Err(Error::Empty { what: "actions" });
+    }
+    same_length("action values [state, action]", q.len().next_multiple_of(num_actions), q.len())?;
+    if let Backup::Evaluation(policy) = backup {
+        same_length("policy [state, action]", q.len(), policy.len())?;
+    }
+    Ok(reduce(q, num_actions, backup))
+}
+
+/// [`reduce_actions`] of tables that fit.
+fn reduce(q: &[f64], num_actions: usize, backup: Backup<'_>) -> Vec<f64> {
     let rows = q.chunks(num_actions);
     match backup {
         Backup::Evaluation(policy) => rows

@@ -50,19 +50,30 @@ fn tables_are_checked() {
     assert_eq!(message(sparse(vec![0, 1, 2], vec![0, 7])), "next state: 7 is outside the range 0 to 1");
     assert!(sparse(vec![0, 2, 1], vec![0, 1]).is_err());
     assert!(sparse(vec![0, 9, 2], vec![0, 1]).is_err());
+    let late = TabularModel::sparse(1, 1, vec![0.0], vec![1, 2], vec![0, 0], vec![1.0; 2]);
+    assert_eq!(message(late), "entries before the first offset: expected length 0, got 1");
     let model = row([0.5, 0.5]).unwrap();
     assert!(model.action_values(&[1.0], 0.9).is_err());
     assert!(model.action_values(&[1.0, 2.0], -0.5).is_err());
     assert!(model.state_operator(Backup::Evaluation(&[1.0]), 0.9).is_err());
     assert!(model.state_operator(Backup::Evaluation(&[1.0, 0.4]), 0.9).is_err());
-    let ive = ExactIve {
-        policy: &[1.0; 2],
-        discount: 0.9,
-        members: Members::up_to(3).unwrap(),
-        ddof: 0,
-        threads: 0,
-    };
+    let ive = ExactIve::new(&[1.0; 2], 0.9, Members::up_to(3)).threads(0);
     assert_eq!(message(model.inconsistency(&[0.0; 2], &ive)), "threads: 0 is outside the range 1 to 1024");
+    let ive = ExactIve::new(&[1.0; 2], 0.9, Members::up_to(1)).ddof(2);
+    assert_eq!(message(model.inconsistency(&[0.0; 2], &ive)), "ddof: 2 is outside the range 0 to 1");
+    let ive = ExactIve::new(&[1.0; 2], 0.9, Members::up_to(0)).ddof(1);
+    let alone = model.inconsistency(&[0.0; 2], &ive);
+    assert_eq!(message(alone), "members of a standard deviation: at least 2 are needed, got 1");
+}
+
+#[test]
+fn action_values_are_reduced_only_by_a_policy_that_fits() {
+    let half = Backup::Evaluation(&[0.5; 4]);
+    assert_eq!(reduce_actions(&[1.0, 3.0, 5.0, 7.0], 2, half).unwrap(), [2.0, 6.0]);
+    assert_eq!(message(reduce_actions(&[1.0], 0, Backup::Optimality)), "actions: must not be empty");
+    let short = reduce_actions(&[1.0; 4], 2, Backup::Evaluation(&[0.5; 2]));
+    assert_eq!(message(short), "policy [state, action]: expected length 4, got 2");
+    assert!(reduce_actions(&[1.0; 3], 2, Backup::Optimality).is_err());
 }
 
 #[test]
@@ -75,7 +86,7 @@ fn a_failing_model_is_named_and_its_error_kept() {
     let rng = &mut Rng::from_seed(0);
     assert_eq!(message(unroll(&model, &value, &policy, vec![0.0], 3, rng)), "the model failed: device lost");
     let far = unroll(&model, &value, &policy, vec![0.0], MAX_HORIZON + 1, rng);
-    assert_eq!(message(far), "horizon k: 10001 is outside the range 0 to 10000");
+    assert_eq!(message(far), "horizon k: 65536 is outside the range 0 to 65535");
     assert!(unroll(&model, &value, &policy, vec![f64::NAN], 0, rng).is_err());
 }
 

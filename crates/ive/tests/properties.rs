@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use ive::{
-    Backup, BellmanOperator, ExactIve, Imagined, Members, ModelError, Rng, Signal, TabularModel,
-    ValueEnsemble, mean_and_error, reduce_actions, unroll,
+    Backup, BellmanOperator, ExactIve, Imagined, Members, ModelError, Rng, Signal, TabularModel, Ties,
+    ValueEnsemble, branch, greedy, greedy_policy, mean_and_error, reduce_actions, unroll,
 };
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ impl World {
     fn ensemble(&self, n: usize) -> ValueEnsemble {
         let model = self.model();
         let op = model.action_operator(Backup::Evaluation(&self.policy), self.discount).unwrap();
-        ValueEnsemble::implicit_exact(&op, &self.q, &Members::up_to(n).unwrap()).unwrap()
+        ValueEnsemble::implicit_exact(&op, &self.q, &Members::new(0..=n).unwrap()).unwrap()
     }
 
     /// The true action values of the policy, by repeating the operator until nothing moves.
@@ -153,7 +153,7 @@ proptest! {
         let shuffled = ValueEnsemble::from_members(&members).unwrap();
         prop_assert!(close(&shuffled.std(), &ensemble.std(), 1e-13));
         prop_assert!(close(&shuffled.mean(), &ensemble.mean(), 1e-13));
-        prop_assert_eq!(shuffled.score(Signal::Range), ensemble.score(Signal::Range));
+        prop_assert_eq!(shuffled.score(Signal::Range).unwrap(), ensemble.score(Signal::Range).unwrap());
     }
 
     /// Dense, small, sparse, one thread or several: one answer.
@@ -161,15 +161,56 @@ proptest! {
     fn every_kernel_gives_the_plain_answer(world in prop_oneof![worlds(1..=70), worlds(65..=90)], first in 0usize..3, n in 0usize..23) {
         let members = Members::new(first..=first + n).unwrap();
         let plain = world.ensemble(first + n).select(&members).unwrap().std();
-        let ive = ExactIve { policy: &world.policy, discount: world.discount, members, ddof: 0, threads: 1 };
+        let ive = ExactIve::new(&world.policy, world.discount, members);
         let [dense, sparse] = [world.model(), world.sparse()].map(|m| {
             let one = m.inconsistency(&world.q, &ive).unwrap();
-            let three = m.inconsistency(&world.q, &ExactIve { threads: 3, ..ive.clone() }).unwrap();
+            let three = m.inconsistency(&world.q, &ive.clone().threads(3)).unwrap();
             assert_eq!(one, three, "bits depend on the number of threads");
             one
         });
         prop_assert!(close(&dense.pairs, &plain, 1e-9) && close(&sparse.pairs, &plain, 1e-9));
         prop_assert!(close(&dense.states, &sparse.states, 1e-9));
+    }
+
+    /// A unit of reward is a matter of taste: σ scales with rewards and values, in every kernel, far beyond the range in
+    /// which squares are numbers.
+    #[test]
+    fn sigma_scales_with_rewards_and_values(world in prop_oneof![worlds(1..=8), worlds(65..=70)], exponent in -900i32..900) {
+        let unit = 2.0_f64.powi(exponent);
+        let mut scaled = world.clone();
+        scaled.reward.iter_mut().chain(&mut scaled.q).for_each(|x| *x *= unit);
+        let ive = ExactIve::new(&world.policy, world.discount, Members::up_to(5));
+        for (model, large) in [(world.model(), scaled.model()), (world.sparse(), scaled.sparse())] {
+            let (sigma, large) = (model.inconsistency(&world.q, &ive).unwrap(), large.inconsistency(&scaled.q, &ive).unwrap());
+            for (x, y) in sigma.states.iter().chain(&sigma.pairs).zip(large.states.iter().chain(&large.pairs)) {
+                // Relative to 1, the order of rewards and values: what is less is rounding of either.
+                prop_assert!((x - y / unit).abs() <= 1e-12, "{x} {y}");
+            }
+        }
+    }
+
+    /// Scores in another unit: the same decisions, ties included. Scores are equal, equal up to rounding, or clearly apart.
+    #[test]
+    fn scaling_all_scores_changes_no_decision(
+        values in prop::collection::vec((-1.0f64..1.0, 0usize..4, prop_oneof![Just(0.0), Just(1e-15), Just(1e-9)]), 12),
+        exponent in -280.0f64..280.0,
+        seed in any::<u64>(),
+    ) {
+        // Some repeat the first of their row, changed by a share of it.
+        let mut scores: Vec<f64> = values.iter().map(|v| v.0).collect();
+        for (i, (_, kind, share)) in values.iter().enumerate() {
+            if *kind == 0 {
+                scores[i] = scores[i / 4 * 4] * (1.0 + share);
+            }
+        }
+        let factor = 10.0_f64.powf(exponent);
+        let scaled: Vec<f64> = scores.iter().map(|x| x * factor).collect();
+        for ties in [Ties::First, Ties::Random, Ties::Uniform] {
+            let policy = |scores: &[f64]| greedy_policy(scores, 4, ties, &mut Rng::from_seed(seed)).unwrap();
+            prop_assert_eq!(policy(&scores), policy(&scaled));
+            let action = |scores: &[f64]| greedy(scores, ties, &mut Rng::from_seed(seed)).unwrap();
+            prop_assert_eq!(action(&scores), action(&scaled));
+        }
     }
 
     /// A batch of two states gives what each gives alone.
@@ -203,10 +244,10 @@ fn sampled_members_converge_to_the_exact_ones() {
         policy: vec![0.5, 0.5, 0.2, 0.8, 0.9, 0.1],
         discount: 0.9,
     };
-    let v = reduce_actions(&world.q, 2, Backup::Evaluation(&world.policy));
+    let v = reduce_actions(&world.q, 2, Backup::Evaluation(&world.policy)).unwrap();
     for model in [world.model(), world.sparse()] {
         let op = model.state_operator(Backup::Evaluation(&world.policy), world.discount).unwrap();
-        let exact = ValueEnsemble::implicit_exact(&op, &v, &Members::up_to(4).unwrap()).unwrap();
+        let exact = ValueEnsemble::implicit_exact(&op, &v, &Members::up_to(4)).unwrap();
 
         let n = 40_000;
         let start: Vec<usize> = (0..3 * n).map(|i| i / n).collect();
@@ -231,23 +272,6 @@ fn sampled_members_converge_to_the_exact_ones() {
     }
 }
 
-/// σ over noisy members shrinks to the true zero with more samples, and the jackknife error tells how far it is.
-#[test]
-fn the_error_of_a_sampled_std_covers_the_truth() {
-    let rng = &mut Rng::from_seed(4);
-    let mut noisy = |n: usize| -> Vec<ValueEnsemble> {
-        let one = |rng: &mut Rng| {
-            ValueEnsemble::from_members([[1.0 + rng.normal()], [3.0 + rng.normal()]]).unwrap()
-        };
-        (0..n).map(|_| one(rng)).collect()
-    };
-    // Two members at 1 and 3: the true σ is 1. With 400 samples of unit noise its error is √(1/2)/√400 ≈ 0.035.
-    let (std, error) = ValueEnsemble::sampled_std(&noisy(400)).unwrap();
-    assert!((error[0] - 0.0354).abs() < 0.005, "{error:?}");
-    assert!((std[0] - 1.0).abs() < 4.0 * error[0], "{std:?} ± {error:?}");
-    assert!(ValueEnsemble::sampled_std(&noisy(1)).is_err());
-}
-
 /// μ + β·σ is what it says, and the optimality operator agrees with value iteration by hand: two states, state 0 may
 /// stay (reward 0) or move to state 1 (reward −1); state 1 pays 1 for ever. γ = ½, v̂ = 0.
 #[test]
@@ -256,13 +280,46 @@ fn optimality_and_utility_by_hand() {
         TabularModel::dense(2, 2, vec![0.0, -1.0, 1.0, 1.0], vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
             .unwrap();
     let op = model.state_operator(Backup::Optimality, 0.5).unwrap();
-    let ensemble = ValueEnsemble::implicit_exact(&op, &[0.0, 0.0], &Members::up_to(3).unwrap()).unwrap();
+    let ensemble = ValueEnsemble::implicit_exact(&op, &[0.0, 0.0], &Members::up_to(3)).unwrap();
     let members: Vec<Vec<f64>> = ensemble.members().map(<[f64]>::to_vec).collect();
     // v¹ = (max(0, −1), 1), v² = (max(0, −1 + ½), 1 + ½), v³ = (max(0, −1 + ¾), 1 + ¾).
     assert_eq!(members, [[0.0, 0.0], [0.0, 1.0], [0.0, 1.5], [0.0, 1.75]]);
     let (mean, std) = (ensemble.mean(), ensemble.std());
-    let utility = ensemble.score(Signal::MeanPlusStd { beta: -2.0 });
+    let utility = ensemble.score(Signal::MeanPlusStd { beta: -2.0 }).unwrap();
     assert_eq!(utility, [mean[0] - 2.0 * std[0], mean[1] - 2.0 * std[1]]);
     // NumPy: np.std([0, 1, 1.5, 1.75])
     assert!((std[1] - 0.6702378309227255).abs() < 1e-15);
+}
+
+/// Three states in a ring, two actions (stay, go on), a policy that always goes on. Nothing is random, so one path for
+/// each first action gives the exact action values.
+#[test]
+fn branches_give_the_ensemble_of_state_action_pairs() {
+    let next = |s: usize, a: usize| (s + a) % 3;
+    let p = (0..6)
+        .flat_map(|row| (0..3).map(move |s| f64::from(u8::from(s == next(row / 2, row % 2)))))
+        .collect();
+    let model = TabularModel::dense(3, 2, vec![0.0, 1.0, -1.0, 0.5, 2.0, 0.0], p).unwrap();
+    let (q, policy) = ([0.3, 0.1, -0.4, 0.8, 1.1, -0.7], [0.0, 1.0].repeat(3));
+    let operator = model.action_operator(Backup::Evaluation(&policy), 0.9).unwrap();
+    let exact = ValueEnsemble::implicit_exact(&operator, &q, &Members::up_to(4)).unwrap();
+
+    let value = |s: &Vec<usize>| -> std::result::Result<Vec<f64>, ModelError> {
+        Ok(s.iter().map(|&s| q[2 * s + 1]).collect())
+    };
+    let go_on = |s: &Vec<usize>, _: &mut Rng| -> std::result::Result<_, ModelError> { Ok(vec![1; s.len()]) };
+    let actions = [vec![0; 3], vec![1; 3]];
+    let start = vec![0, 1, 2];
+    let rng = &mut Rng::from_seed(0);
+    let paths = branch(&model.sampler(0.9), &value, &go_on, &start, &actions, 4, rng).unwrap();
+    let sampled = ValueEnsemble::from_branches(&paths, Some(&q)).unwrap();
+    assert_eq!((sampled.unroll_lengths(), sampled.states()), (exact.unroll_lengths(), 6));
+    assert!(close(&sampled.std(), &exact.std(), 1e-14));
+    let without = ValueEnsemble::from_branches(&paths, None).unwrap();
+    assert_eq!(without, sampled.select(&Members::new(1..=4).unwrap()).unwrap());
+    assert_eq!(greedy_policy(&sampled.std(), 2, Ties::First, rng).unwrap().len(), 6);
+    assert!(ValueEnsemble::from_branches(&[], None).is_err());
+    assert!(ValueEnsemble::from_branches(&paths, Some(&q[..5])).is_err());
+    let shorter = unroll(&model.sampler(0.9), &value, &go_on, start, 3, rng).unwrap();
+    assert!(ValueEnsemble::from_branches(&[paths[0].clone(), shorter], None).is_err());
 }

@@ -19,7 +19,10 @@ pub struct Learned {
 }
 
 /// From action values to state values under the uniform policy.
-pub fn state_values(q: &[f64]) -> Vec<f64> {
+///
+/// # Errors
+/// If there is not one value for each pair of the gridworld.
+pub fn state_values(q: &[f64]) -> Result<Vec<f64>> {
     reduce_actions(q, ACTIONS, Backup::Evaluation(&UNIFORM))
 }
 
@@ -29,13 +32,7 @@ impl Learned {
     /// # Errors
     /// If the tables are not finite.
     pub fn implicit(&self, members: &Members, ddof: usize) -> Result<Inconsistency> {
-        let ive = ExactIve {
-            policy: &UNIFORM,
-            discount: self.discount,
-            members: members.clone(),
-            ddof,
-            threads: 1,
-        };
+        let ive = ExactIve::new(&UNIFORM, self.discount, members.clone()).ddof(ddof);
         self.models[0].inconsistency(&self.values[0], &ive)
     }
 
@@ -52,7 +49,7 @@ impl Learned {
     /// # Errors
     /// As [`explicit_values`](Self::explicit_values).
     pub fn explicit_models(&self, n: usize) -> Result<Pair> {
-        let v = state_values(&self.values[0]);
+        let v = state_values(&self.values[0])?;
         let backup = |m: &TabularModel| m.action_values(&v, self.discount);
         Pair::new(self.models.iter().take(n).map(backup).collect::<Result<_>>()?, n)
     }
@@ -72,13 +69,17 @@ impl Pair {
         if q.len() < n {
             return Err(ive::Error::Shape { what: "learned members", expected: n, got: q.len() });
         }
-        let states = ValueEnsemble::from_members(q.iter().map(|q| state_values(q)))?;
+        let states = q.iter().map(|q| state_values(q)).collect::<Result<Vec<_>>>()?;
+        let states = ValueEnsemble::from_members(states)?;
         Ok(Self { states, pairs: ValueEnsemble::from_members(q)? })
     }
 
     /// σ of both.
-    pub fn std(&self, ddof: usize) -> Inconsistency {
+    ///
+    /// # Errors
+    /// If there are too few members for this `ddof`, or σ is not finite.
+    pub fn std(&self, ddof: usize) -> Result<Inconsistency> {
         let signal = ive::Signal::Std { ddof };
-        Inconsistency { states: self.states.score(signal), pairs: self.pairs.score(signal) }
+        Ok(Inconsistency { states: self.states.score(signal)?, pairs: self.pairs.score(signal)? })
     }
 }

@@ -185,7 +185,11 @@ impl Vpn {
                 self.planner.members(root, &mut s.members);
                 s.wide.clear();
                 s.wide.extend(s.members.iter().map(|&m| f64::from(m)));
-                self.meter.decision(ive::std(&s.wide, 0));
+                let sigma = ive::standard_deviation(&s.wide, 0).map_err(|_| AgentError::NotFinite {
+                    what: "predicted value".to_owned(),
+                    step: self.steps,
+                })?;
+                self.meter.decision(sigma);
             }
             self.clock.lap(Part::Other);
             let now = self.worlds.step(&s.actions)?;

@@ -95,8 +95,7 @@ fn measure(args: &TabularArgs) -> Outcome<Vec<Measured>> {
 /// σ-IVE(20) of states and pairs for each table.
 fn exact(case: &str, repeats: u32, threads: usize, tables: &[(TabularModel, Vec<f64>)]) -> Outcome<Measured> {
     let policy = vec![0.25; tables[0].1.len()];
-    let ive =
-        ExactIve { policy: &policy, discount: 0.99, members: ours(Members::up_to(20))?, ddof: 0, threads };
+    let ive = ExactIve::new(&policy, 0.99, Members::up_to(20)).threads(threads);
     let variant = format!("{threads} thread{}, f64", if threads > 1 { "s" } else { "" });
     best(case, &variant, repeats, || {
         tables.iter().try_for_each(|(model, q)| {

@@ -8,7 +8,7 @@
 //! k = 0 is not among the members: the value of a state that was not imagined is never trained in a value prediction
 //! network. Paper: Sec. 3.2, 4.3.
 
-use ive::{Members, Rng, Signal};
+use ive::{Members, Rng};
 use ive_agents::{Agent, Decision};
 use ive_envs::Environment;
 use ive_envs::minatar::ByteWorld;
@@ -50,12 +50,12 @@ impl Step {
 
 /// μ of some members, if there are any.
 pub fn mu(members: &[f64]) -> Option<f64> {
-    (!members.is_empty()).then(|| Signal::Mean.of(members))
+    (!members.is_empty()).then(|| ive::mean(members))
 }
 
-/// σ of some members, if there are any.
+/// σ of some members, if there are any; NaN, which every metric refuses, if one is not finite.
 pub fn sigma(members: &[f64]) -> Option<f64> {
-    (!members.is_empty()).then(|| Signal::Std { ddof: 0 }.of(members))
+    (!members.is_empty()).then(|| ive::standard_deviation(members, 0).unwrap_or(f64::NAN))
 }
 
 /// Which members there are, `k=1..5`, given how many.

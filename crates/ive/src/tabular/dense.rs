@@ -9,7 +9,8 @@ use std::ops::Range;
 use multiversion::multiversion;
 
 use super::exact::{Inconsistency, Job, Spread};
-use super::{Backup, reduce_actions};
+use super::{Backup, reduce};
+use crate::sigma;
 
 impl Job<'_> {
     /// State values in a space that grows as they do: `v̂ᵏ⁺¹ = r_π + γ P_π v̂ᵏ` needs a product with `P_π` only for what
@@ -20,12 +21,12 @@ impl Job<'_> {
         let pairs = part.start * a..part.end * a;
         let p = &p[pairs.start * s_all..pairs.end * s_all];
         let p_pi = mix_actions(p, &ive.policy[pairs.clone()], a, s_all);
-        let reward_pi = reduce_actions(&table.reward, a, Backup::Evaluation(ive.policy));
+        let reward_pi = reduce(&table.reward, a, Backup::Evaluation(ive.policy));
         let (mut space, mut images) = (Space::default(), Vec::new());
         let mut of_states = Spread::new(part.len());
         let (mut v, mut own) = (self.shared.read(0), vec![0.0; part.len()]);
         for k in 0..=n {
-            if ive.members.ks().binary_search(&k).is_ok() {
+            if ive.members.contains(k) {
                 of_states.add(&v[part.clone()]);
             }
             if k == n {
@@ -65,7 +66,7 @@ impl Job<'_> {
                     if k == 0 { self.q[row] } else { table.reward[row] + ive.discount * expected(k - 1) }
                 };
                 sigma[i * ROWS + j] =
-                    spread_of(ive.members.ks().iter().map(|&k| member(k)), ive.members.len(), ive.ddof);
+                    spread_of(ive.members.lengths().iter().map(|&k| member(k)), ive.members.len(), ive.ddof);
             }
         }
         Inconsistency { states: of_states.std(ive.members.len(), ive.ddof), pairs: sigma }
@@ -122,12 +123,8 @@ impl Space {
 fn spread_of(mut x: impl Iterator<Item = f64>, n: usize, ddof: usize) -> f64 {
     let origin = x.next().unwrap_or(f64::NAN);
     let (mut sum, mut squares) = (0.0, 0.0);
-    for v in x {
-        let d = v - origin;
-        sum += d;
-        squares += d * d;
-    }
-    ((squares - sum * sum / n as f64).max(0.0) / (n as f64 - ddof as f64)).sqrt()
+    x.for_each(|x| sigma::add(x, origin, &mut sum, &mut squares));
+    sigma::of_sums(sum, squares, n as f64, n as f64 - ddof as f64)
 }
 
 /// `P_π(s, ·) = Σ_a π(a | s) P(s, a, ·)`.

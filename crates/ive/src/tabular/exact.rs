@@ -18,27 +18,55 @@ use multiversion::multiversion;
 
 use super::small::Tables;
 use super::team::{Shared, Team};
-use super::{Backup, TabularModel, Transition, check_backup, reduce_actions};
+use super::{Backup, TabularModel, Transition, check_backup, reduce};
 use crate::error::{finite, in_range, same_length};
+use crate::sigma::{self, scale_for_squares};
+use crate::signal::check_ddof;
 use crate::{Members, Result};
 
-/// What to compute. Paper: Sec. 3.1, 3.2 (the maps of Fig. 3 are `states`, the policies of Fig. 5 use `pairs`).
+/// What to compute: σ over which members, under which policy. Paper: Sec. 3.1, 3.2 (the maps of Fig. 3 are σ of
+/// states, the policies of Fig. 5 use σ of pairs).
+///
+/// ```
+/// use ive::{ExactIve, Members, TabularModel};
+/// // One state, one action, a reward of 1 for ever; the value of the future was learned as 0.
+/// let model = TabularModel::dense(1, 1, vec![1.0], vec![1.0])?;
+/// let request = ExactIve::new(&[1.0], 0.5, Members::up_to(1));
+/// assert_eq!(model.inconsistency(&[0.0], &request)?.states, [0.5]); // v̂⁰ = 0, v̂¹ = 1
+/// # Ok::<(), ive::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExactIve<'a> {
-    /// π(a | s), `[state, action]`.
-    pub policy: &'a [f64],
-    /// γ.
-    pub discount: f64,
-    /// Which k take part.
-    pub members: Members,
-    /// 0 for the population standard deviation, 1 for the sample form.
-    pub ddof: usize,
+    pub(super) policy: &'a [f64],
+    pub(super) discount: f64,
+    pub(super) members: Members,
+    pub(super) ddof: usize,
+    pub(super) threads: usize,
+}
+
+impl<'a> ExactIve<'a> {
+    /// The population σ over these members, for the policy π(a | s), `[state, action]`, and the discount γ, on one thread.
+    #[must_use]
+    pub fn new(policy: &'a [f64], discount: f64, members: Members) -> Self {
+        Self { policy, discount, members, ddof: 0, threads: 1 }
+    }
+
+    /// 0 for the population standard deviation, which is the default, or 1 for the sample form.
+    #[must_use]
+    pub fn ddof(self, ddof: usize) -> Self {
+        Self { ddof, ..self }
+    }
+
     /// How many threads may be used; the result is the same for any number.
-    pub threads: usize,
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
 }
 
 /// σ-IVE for every state and every state-action pair.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Inconsistency {
     /// `[state]`
     pub states: Vec<f64>,
@@ -54,19 +82,38 @@ impl TabularModel {
     /// [`action_operator`](Self::action_operator), up to rounding, and much faster.
     ///
     /// # Errors
-    /// If a length does not fit, a number is not finite, γ is outside [0, 1], or there are no threads.
+    /// If a length does not fit, a number is not finite, γ is outside [0, 1], `ddof` is neither 0 nor 1 or there are no more
+    /// members than that, there are no threads, or σ is too large for a number.
     pub fn inconsistency(&self, q: &[f64], ive: &ExactIve<'_>) -> Result<Inconsistency> {
         same_length("action values [state, action]", self.states * self.actions, q.len())?;
         finite("action values", q)?;
         check_backup(self, Backup::Evaluation(ive.policy), ive.discount)?;
+        check_ddof(ive.ddof, ive.members.len())?;
         in_range("threads", ive.threads as f64, 1.0, 1024.0)?;
+        let scale = scale_for_squares(largest(q).max(largest(&self.reward)));
+        let sigma = if scale == 1.0 { self.spread(q, ive) } else { self.scaled_spread(q, ive, scale) };
+        finite("σ of the states", &sigma.states)?;
+        finite("σ of the pairs", &sigma.pairs)?;
+        Ok(sigma)
+    }
+
+    /// σ by way of a table with rewards and values divided by `scale`, which divides σ by it too.
+    fn scaled_spread(&self, q: &[f64], ive: &ExactIve<'_>, scale: f64) -> Inconsistency {
+        let divided = |x: &[f64]| x.iter().map(|x| x / scale).collect::<Vec<f64>>();
+        let table = Self { reward: divided(&self.reward), ..self.clone() };
+        let mut sigma = table.spread(&divided(q), ive);
+        sigma.states.iter_mut().chain(&mut sigma.pairs).for_each(|x| *x *= scale);
+        sigma
+    }
+
+    fn spread(&self, q: &[f64], ive: &ExactIve<'_>) -> Inconsistency {
         if let Transition::Small(p) = &self.transition {
             let tables = Tables { q, reward: &self.reward, policy: ive.policy };
-            let [states, pairs] = p.std(tables, ive.discount, ive.members.ks(), ive.ddof);
-            return Ok(Inconsistency { states, pairs });
+            let [states, pairs] = p.std(tables, ive.discount, ive.members.lengths(), ive.ddof);
+            return Inconsistency { states, pairs };
         }
         let threads = ive.threads.min(self.states);
-        let shared = Shared::new(&reduce_actions(q, self.actions, Backup::Evaluation(ive.policy)));
+        let shared = Shared::new(&reduce(q, self.actions, Backup::Evaluation(ive.policy)));
         let team = Team::new(threads);
         let rows = self.states.div_ceil(threads);
         let parts = team.run(|i| {
@@ -85,7 +132,7 @@ impl TabularModel {
             all.states.append(&mut part.states);
             all.pairs.append(&mut part.pairs);
         }
-        Ok(all)
+        all
     }
 }
 
@@ -110,7 +157,7 @@ impl Job<'_> {
         let mut v = self.shared.read(0);
         let mut own = v[part.clone()].to_vec();
         let (mut of_pairs, mut of_states) = (Spread::new(pairs.len()), Spread::new(part.len()));
-        let taken = |k: usize| ive.members.ks().binary_search(&k).is_ok();
+        let taken = |k: usize| ive.members.contains(k);
         if taken(0) {
             of_pairs.add(&self.q[pairs.clone()]);
             of_states.add(&own);
@@ -141,8 +188,7 @@ impl Job<'_> {
     }
 }
 
-/// Sums of deviations from the first member and of their squares. The first member is one of the numbers, so nothing
-/// cancels that is not small itself, and equal members give exactly zero.
+/// Sums of deviations from the first member and of their squares.
 pub(super) struct Spread {
     started: bool,
     origin: Vec<f64>,
@@ -179,21 +225,29 @@ impl Spread {
     }
 }
 
-/// `√((Σd² − (Σd)²/n) / m)`, in place of Σd. NaN when m is zero and so nothing can be said.
+/// [`sigma::finish_each`], compiled for the vectors of this CPU.
 #[multiversion(targets = "simd")]
 fn finish(sum: &mut [f64], squares: &[f64], n: f64, m: f64) {
-    for (d, d2) in sum.iter_mut().zip(squares) {
-        *d = ((d2 - *d * *d / n).max(0.0) / m).sqrt();
-    }
+    sigma::finish_each(sum, squares, n, m);
 }
 
+/// [`sigma::add_each`], compiled for the vectors of this CPU.
 #[multiversion(targets = "simd")]
 fn add_deviations(origin: &[f64], x: &[f64], sum: &mut [f64], squares: &mut [f64]) {
-    for (((o, x), s), s2) in origin.iter().zip(x).zip(sum).zip(squares) {
-        let d = x - o;
-        *s += d;
-        *s2 += d * d;
+    sigma::add_each(x, origin, sum, squares);
+}
+
+/// The largest magnitude.
+fn largest(x: &[f64]) -> f64 {
+    let (chunks, rest) = x.as_chunks::<8>();
+    let mut lanes = [0.0_f64; 8];
+    for chunk in chunks {
+        lanes
+            .iter_mut()
+            .zip(chunk)
+            .for_each(|(most, x)| *most = if x.abs() > *most { x.abs() } else { *most });
     }
+    lanes.iter().chain(rest).fold(0.0, |most, x| most.max(x.abs()))
 }
 
 /// `x ← r + γ x`.

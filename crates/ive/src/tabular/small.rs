@@ -2,6 +2,8 @@
 
 use multiversion::multiversion;
 
+use crate::sigma;
+
 /// Up to this many states a dense table is kept in this form.
 pub(super) const SMALL: usize = 64;
 
@@ -158,7 +160,7 @@ fn all_steps(p: &[f64], mut x: Pieces<'_>, discount: f64, ks: &[usize], ddof: us
     }
     let (n, m) = (ks.len() as f64, ks.len() as f64 - ddof as f64);
     for [_, sum, squares] in [x.pairs, x.states] {
-        sum.iter_mut().zip(&*squares).for_each(|(d, d2)| *d = ((d2 - *d * *d / n).max(0.0) / m).sqrt());
+        sigma::finish_each(sum, squares, n, m);
     }
 }
 
@@ -167,11 +169,7 @@ fn take(taken: usize, x: &[f64], [origin, sum, squares]: &mut [&mut [f64]; 3]) {
     if taken == 0 {
         return origin.copy_from_slice(x);
     }
-    for (((o, x), s), s2) in origin.iter().zip(x).zip(sum.iter_mut()).zip(squares.iter_mut()) {
-        let d = x - o;
-        *s += d;
-        *s2 += d * d;
-    }
+    sigma::add_each(x, origin, sum, squares);
 }
 
 /// `v(s) = Σ_a π(a | s) q(s, a)`, lane by lane.

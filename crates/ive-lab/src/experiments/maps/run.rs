@@ -47,13 +47,13 @@ pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome
     let ddof = settings.ddof;
     let mut sigmas = Vec::new();
     for n in IVE_SIZES {
-        sigmas.push(ours(learned.implicit(&ours(Members::up_to(n))?, ddof))?);
+        sigmas.push(ours(learned.implicit(&ours(Members::new(0..=n))?, ddof))?);
     }
     for n in EXPLICIT_SIZES {
-        sigmas.push(ours(learned.explicit_values(n))?.std(ddof));
+        sigmas.push(ours(learned.explicit_values(n).and_then(|e| e.std(ddof)))?);
     }
     for n in EXPLICIT_SIZES {
-        sigmas.push(ours(learned.explicit_models(n))?.std(ddof));
+        sigmas.push(ours(learned.explicit_models(n).and_then(|e| e.std(ddof)))?);
     }
     let visits = data.pair_counts.chunks(ACTIONS).map(|c| f64::from(c.iter().sum::<u32>())).collect();
     let panels = sigmas.into_iter().map(|s| judge(&data, s)).collect::<Outcome<_>>()?;

@@ -36,8 +36,8 @@ pub fn curves(settings: &Settings, learned: &Learned, seed: u64) -> Outcome<Curv
     let n = settings.ensemble;
     let sigmas = [
         ours(learned.implicit(&settings.members()?, settings.ddof))?.pairs,
-        ours(learned.explicit_values(n))?.std(settings.ddof).pairs,
-        ours(learned.explicit_models(n))?.std(settings.ddof).pairs,
+        ours(learned.explicit_values(n).and_then(|e| e.std(settings.ddof)))?.pairs,
+        ours(learned.explicit_models(n).and_then(|e| e.std(settings.ddof)))?.pairs,
     ];
     let mut follow = |scores: &[f64], sign: f64, wind: f64| -> Outcome<Vec<f64>> {
         let scores: Vec<f64> = scores.iter().map(|s| sign * s).collect();

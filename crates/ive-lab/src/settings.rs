@@ -1,5 +1,7 @@
 //! Settings of an experiment: preset ← file ← command line, checked once, valid ever after.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -118,6 +120,15 @@ impl Layers {
     fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
+}
+
+/// The tables of a settings file.
+pub fn read_file(path: &Path) -> Outcome<Table> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::config(format!("{shown} is not a text file; settings are TOML in UTF-8")))?;
+    text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))
 }
 
 /// Refuses changes that concern none of the experiments, with the nearest names.

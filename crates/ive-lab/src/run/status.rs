@@ -1,6 +1,5 @@
 //! What a run directory looks like from outside, without working on it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use super::checkpoint::{Checkpoints, FOLDER};
 use super::config::{self, Config};
 use super::disk::Disk;
 use super::manifest::Flaw;
+use super::system::Kind;
 use super::{Plan, finished, metrics};
 use crate::exit::{Failure, Outcome};
 use crate::lock::holder;
@@ -25,6 +25,8 @@ pub enum State {
     Resumable,
     /// It cannot go on as it is.
     Damaged,
+    /// It cannot be read at the moment, whatever it is.
+    Unreadable,
 }
 
 impl State {
@@ -35,6 +37,7 @@ impl State {
             Self::Running => "running",
             Self::Resumable => "resumable",
             Self::Damaged => "damaged",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -61,16 +64,18 @@ pub fn list(dir: &Path) -> Outcome<Vec<Status>> {
     if is_run(dir) {
         return Ok(vec![Status::of(dir)]);
     }
-    let entries =
-        fs::read_dir(dir).map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
-    let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| is_run(p)).collect();
+    let names = std::fs::read_dir(dir)
+        .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>());
+    let names = names.map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
+    let mut dirs: Vec<PathBuf> = names.into_iter().filter(|p| is_run(p)).collect();
     dirs.sort();
     Ok(dirs.iter().map(|dir| Status::of(dir)).collect())
 }
 
 /// Whether a directory is a run.
 pub fn is_run(dir: &Path) -> bool {
-    dir.join(config::FILE).is_file()
+    let seen = Disk::default().look(&dir.join(config::FILE));
+    seen.ok().flatten().is_some_and(|seen| seen.kind == Kind::File)
 }
 
 impl Status {
@@ -85,7 +90,8 @@ impl Status {
             return_100: None,
         };
         if let Err(failure) = status.look() {
-            (status.state, status.note) = (State::Damaged, Some(failure.message));
+            let state = if failure.code == Failure::io("").code { State::Unreadable } else { State::Damaged };
+            (status.state, status.note) = (state, Some(failure.message));
         }
         if let Some(who) = holder(dir) {
             (status.state, status.note) = (State::Running, Some(who));
@@ -110,19 +116,22 @@ impl Status {
 }
 
 fn newest_step(dir: &Path, config: &Config) -> Outcome<u64> {
-    let checkpoints = Checkpoints::of(dir, &Disk::default());
+    let disk = Disk::default();
+    let checkpoints = Checkpoints::of(dir, &disk);
     let mut faults = Vec::new();
-    for step in checkpoints.steps() {
+    for step in checkpoints.steps()? {
         let whole = checkpoints.manifest(step, config).and_then(|manifest| {
-            let long = |(name, piece): (&String, &super::manifest::Piece)| {
-                fs::metadata(dir.join(FOLDER).join(name)).is_ok_and(|found| found.len() == piece.bytes)
-            };
-            let damaged = || Flaw::Damaged("its payload has another length".to_owned());
-            manifest.files.iter().all(long).then_some(()).ok_or_else(damaged)
+            for (name, piece) in &manifest.files {
+                let seen = disk.look(&dir.join(FOLDER).join(name))?;
+                if !seen.is_some_and(|seen| seen.kind == Kind::File && seen.length == piece.bytes) {
+                    return Err(Flaw::Damaged("its payload has another length".to_owned()));
+                }
+            }
+            Ok(())
         });
         match whole {
             Ok(()) => return Ok(step),
-            Err(Flaw::Foreign(failure)) => return Err(failure),
+            Err(Flaw::Refused(failure)) => return Err(failure),
             Err(Flaw::Damaged(what)) => faults.push(format!("checkpoint of step {step}: {what}")),
         }
     }

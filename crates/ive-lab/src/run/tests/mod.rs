@@ -50,6 +50,22 @@ fn scratch() -> tempfile::TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
+/// A copy of a run directory.
+fn copy(from: &Path) -> tempfile::TempDir {
+    let to = scratch();
+    for folder in ["", checkpoint::FOLDER] {
+        for entry in fs::read_dir(from.join(folder)).into_iter().flatten().map(|entry| entry.unwrap()) {
+            let name = to.path().join(folder).join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                fs::create_dir(name).unwrap();
+            } else {
+                fs::copy(entry.path(), name).unwrap();
+            }
+        }
+    }
+    to
+}
+
 /// A finished run in a directory of its own.
 fn finished_run(changes: &[&str]) -> tempfile::TempDir {
     let dir = scratch();

@@ -5,6 +5,8 @@ mod events;
 pub mod fake;
 pub mod faults;
 mod interruption;
+mod memory;
+mod power;
 mod refusal;
 
 use std::fs;

@@ -25,6 +25,8 @@ const MAX_TEXT: u64 = 4096;
 pub struct Lock {
     path: PathBuf,
     file: OpenFile,
+    /// Device and inode of the file.
+    identity: (u64, u64),
     disk: Disk,
 }
 
@@ -51,7 +53,8 @@ impl Lock {
             }
             sleep(Duration::from_millis(50));
         }
-        let mut lock = Self { path, file, disk: disk.clone() };
+        let identity = file.look()?.identity;
+        let mut lock = Self { path, file, identity, disk: disk.clone() };
         if !lock.is_in_place()? {
             return Err(Failure::io(lock.lost()));
         }
@@ -63,8 +66,7 @@ impl Lock {
 
     /// Whether the path still leads to the file that is locked.
     pub fn is_in_place(&self) -> Done<bool> {
-        let (there, ours) = (self.disk.look(&self.path)?, self.file.look()?);
-        Ok(there.is_some_and(|there| there.identity == ours.identity))
+        Ok(self.disk.look(&self.path)?.is_some_and(|there| there.identity == self.identity))
     }
 
     /// What to tell when it does not.

@@ -191,6 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn a_settings_file_that_is_not_text_is_a_wrong_setting_and_an_absent_one_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.toml");
+        assert_eq!(read_file(&path).unwrap_err().code, 74);
+        std::fs::write(&path, b"[maps]\nlearner = \"\xff\"\n").unwrap();
+        let failure = read_file(&path).unwrap_err();
+        assert!(
+            failure.code == 78 && failure.message.contains("x.toml is not a text file"),
+            "{}",
+            failure.message
+        );
+    }
+
+    #[test]
     fn lists_of_words_need_no_brackets() {
         let games = |text: &str| {
             let mut l = Layers::from_preset("minatar", "games = [\"asterix\"]").unwrap();

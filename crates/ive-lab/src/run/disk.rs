@@ -24,6 +24,11 @@ impl DiskError {
         matches!(self.cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
+    /// Whether there can be no such file, as far as we may know: no directory, or none that we may enter.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.cause.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether nothing failed, but the thing is none that we wrote: trying again would not help.
     pub fn is_unfit(&self) -> bool {
         self.cause.get_ref().is_some_and(|cause| cause.is::<Unfit>())
@@ -232,6 +237,8 @@ impl Disk {
         let mut file = OpenFile { path: path.to_owned(), content };
         file.write(bytes)?;
         file.sync()?;
+        // That may have taken a while.
+        self.guard("write", path)?;
         told("rename", path, self.system.rename(temporary, path))
     }
 }

@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::checkpoint::{Checkpoints, FOLDER};
 use super::config::{self, Config};
 use super::disk::Disk;
+use super::journal::metrics_on;
 use super::manifest::Flaw;
 use super::system::Kind;
-use super::{Plan, finished, metrics};
+use super::{Plan, finished_on};
 use crate::exit::{Failure, Outcome};
 use crate::lock::holder;
 
@@ -72,15 +73,22 @@ pub fn list(dir: &Path) -> Outcome<Vec<Status>> {
     Ok(dirs.iter().map(|dir| Status::of(dir)).collect())
 }
 
-/// Whether a directory is a run.
+/// Whether a directory is a run. One that cannot be looked at now is taken for one: reading it says what is wrong.
 pub fn is_run(dir: &Path) -> bool {
-    let seen = Disk::default().look(&dir.join(config::FILE));
-    seen.ok().flatten().is_some_and(|seen| seen.kind == Kind::File)
+    match Disk::default().look(&dir.join(config::FILE)) {
+        Ok(seen) => seen.is_some_and(|seen| seen.kind == Kind::File),
+        Err(error) => !error.is_elsewhere(),
+    }
 }
 
 impl Status {
     /// Looks at a run. Payloads are not read: that they are as long as they should be is enough for a glance.
     pub fn of(dir: &Path) -> Self {
+        Self::on(&Disk::default(), dir)
+    }
+
+    /// The same on any disk.
+    pub fn on(disk: &Disk, dir: &Path) -> Self {
         let mut status = Self {
             dir: dir.to_owned(),
             state: State::Damaged,
@@ -89,7 +97,7 @@ impl Status {
             step: 0,
             return_100: None,
         };
-        if let Err(failure) = status.look() {
+        if let Err(failure) = status.look(disk) {
             let state = if failure.code == Failure::io("").code { State::Unreadable } else { State::Damaged };
             (status.state, status.note) = (state, Some(failure.message));
         }
@@ -99,25 +107,24 @@ impl Status {
         status
     }
 
-    fn look(&mut self) -> Outcome {
-        let config = Config::read(&self.dir)?;
+    fn look(&mut self, disk: &Disk) -> Outcome {
+        let config = Config::read_on(disk, &self.dir)?;
         self.plan = Some(config.plan.clone());
-        if let Some(finished) = finished(&self.dir)? {
+        if let Some(finished) = finished_on(disk, &self.dir)? {
             (self.state, self.step, self.return_100) = (State::Done, finished.steps, finished.return_100);
             return Ok(());
         }
-        if let Ok(lines) = metrics(&self.dir) {
+        if let Ok(lines) = metrics_on(disk, &self.dir) {
             self.return_100 = lines.last().and_then(|(_, values)| values.get("return_100").copied());
         }
-        self.step = newest_step(&self.dir, &config)?;
+        self.step = newest_step(disk, &self.dir, &config)?;
         self.state = State::Resumable;
         Ok(())
     }
 }
 
-fn newest_step(dir: &Path, config: &Config) -> Outcome<u64> {
-    let disk = Disk::default();
-    let checkpoints = Checkpoints::of(dir, &disk);
+fn newest_step(disk: &Disk, dir: &Path, config: &Config) -> Outcome<u64> {
+    let checkpoints = Checkpoints::of(dir, disk);
     let mut faults = Vec::new();
     for step in checkpoints.steps()? {
         let whole = checkpoints.manifest(step, config).and_then(|manifest| {

@@ -8,6 +8,8 @@ mod interruption;
 mod memory;
 mod power;
 mod refusal;
+mod strangers;
+mod takeover;
 
 use std::fs;
 use std::path::Path;

@@ -199,6 +199,8 @@ impl Checkpoints {
     pub fn tidy(&self) -> Outcome {
         self.disk.tidy(&self.folder)?;
         let Some(newest) = &self.newest else { return Ok(()) };
+        // Whoever wrote it may have been killed before its name was safe.
+        self.disk.sync_directory(&self.folder)?;
         let names = self.names()?;
         let mut kept = steps_in(&names);
         let older = kept.iter().position(|&step| step < newest.step);

@@ -131,7 +131,13 @@ impl Disk {
     /// The names in a directory that we made; that it is a link now is an error.
     pub fn names_within(&self, folder: &Path) -> Done<Vec<String>> {
         if self.look(folder)?.is_some_and(|seen| seen.kind != Kind::Directory) {
-            return told("list", folder, Err(unfit("it is not a directory, and links are not followed; put the directory in its place")));
+            return told(
+                "list",
+                folder,
+                Err(unfit(
+                    "it is not a directory, and links are not followed; put the directory in its place",
+                )),
+            );
         }
         self.names(folder)
     }
@@ -146,7 +152,11 @@ impl Disk {
     pub fn read(&self, path: &Path, limit: u64) -> Done<Option<Vec<u8>>> {
         let Some(mut file) = self.open(path)? else { return Ok(None) };
         if file.look()?.length > limit {
-            return told("read", path, Err(unfit(format!("it is larger than {limit} bytes, and none of `ive` is"))));
+            return told(
+                "read",
+                path,
+                Err(unfit(format!("it is larger than {limit} bytes, and none of `ive` is"))),
+            );
         }
         file.read(limit).map(Some)
     }

@@ -146,6 +146,8 @@ pub fn complete(
     let lock = Lock::take(dir, disk, "wait for it, or choose another directory")?;
     let options = &RunOptions { disk: disk.held_by(lock), ..options.clone() };
     config.settle(dir, &options.disk)?;
+    // Whoever wrote it may have been killed before it was safe, and everything else builds on it.
+    disk.sync_directory(dir)?;
     // Whoever held the lock a moment ago may have finished the run.
     if disk.look(&result)?.is_some() {
         return finished_on(disk, dir);

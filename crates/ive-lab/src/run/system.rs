@@ -93,7 +93,9 @@ pub fn unfit(what: impl Into<String>) -> io::Error {
 }
 
 fn irregular() -> io::Error {
-    unfit("it is not a regular file, and links and pipes are not followed; put a copy of the file in its place")
+    unfit(
+        "it is not a regular file, and links and pipes are not followed; put a copy of the file in its place",
+    )
 }
 
 /// The file system of this machine.

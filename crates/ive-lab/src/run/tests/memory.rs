@@ -76,14 +76,14 @@ impl Change {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Stored {
     now: Vec<u8>,
     safe: Vec<u8>,
     unsafe_changes: Vec<Change>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     now: Names,
     safe: Names,
@@ -128,6 +128,11 @@ impl Memory {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
+    }
+
+    /// Another disk in the same state.
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.state().clone())))
     }
 
     /// The names that a power cut cannot take away, as full paths.

@@ -31,7 +31,7 @@ impl DiskError {
 
     /// Whether nothing failed, but the thing is none that we wrote: trying again would not help.
     pub fn is_unfit(&self) -> bool {
-        self.cause.get_ref().is_some_and(|cause| cause.is::<Unfit>())
+        matches!(self.cause.get_ref(), Some(cause) if cause.is::<Unfit>())
     }
 }
 

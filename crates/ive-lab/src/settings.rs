@@ -1,5 +1,7 @@
 //! Settings of an experiment: preset ← file ← command line, checked once, valid ever after.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -120,6 +122,15 @@ impl Layers {
     }
 }
 
+/// The tables of a settings file.
+pub fn read_file(path: &Path) -> Outcome<Table> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::config(format!("{shown} is not a text file; settings are TOML in UTF-8")))?;
+    text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))
+}
+
 /// Refuses changes that concern none of the experiments, with the nearest names.
 pub fn check_changes(changes: &[Change], all: &[Layers]) -> Outcome {
     for change in changes {
@@ -176,6 +187,20 @@ mod tests {
         assert_eq!(
             t.to_string().lines().collect::<Vec<_>>(),
             ["epochs = 30", "learner = \"sgd\"", "rate = 1.0"]
+        );
+    }
+
+    #[test]
+    fn a_settings_file_that_is_not_text_is_a_wrong_setting_and_an_absent_one_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.toml");
+        assert_eq!(read_file(&path).unwrap_err().code, 74);
+        std::fs::write(&path, b"[maps]\nlearner = \"\xff\"\n").unwrap();
+        let failure = read_file(&path).unwrap_err();
+        assert!(
+            failure.code == 78 && failure.message.contains("x.toml is not a text file"),
+            "{}",
+            failure.message
         );
     }
 

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
-use crate::lock::{LOCK, lock};
+use crate::lock::{LOCK, Lock, lock};
 use crate::run::disk::Disk;
 
 /// The file by which a directory is known to be ours.
@@ -19,7 +19,7 @@ const MARK: &str = "ive.json";
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 fn io(path: &Path, doing: &str, e: &std::io::Error) -> Failure {

@@ -11,7 +11,7 @@ use crate::exit::{Failure, Outcome};
 use crate::experiments::{Name, Plan};
 use crate::progress::Session;
 use crate::report::{self, Findings};
-use crate::settings::{Layers, check_changes};
+use crate::settings::{Layers, check_changes, read_file};
 use crate::store::Store;
 
 /// Runs the command.
@@ -77,9 +77,7 @@ fn plan(args: &ReproduceArgs) -> Outcome<Vec<Plan>> {
     let mut layers: Vec<Layers> = names.iter().map(|n| n.layers(args.preset)).collect::<Outcome<_>>()?;
     if let Some(path) = &args.config {
         let shown = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
-        let file: toml::Table = text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))?;
+        let file = read_file(path)?;
         if let Some(key) = file.keys().find(|k| !Name::EVERY.iter().any(|n| n.word() == *k)) {
             let known: Vec<String> = Name::EVERY.iter().map(|n| n.word().to_owned()).collect();
             let hint = crate::settings::suggest(key, known.iter());

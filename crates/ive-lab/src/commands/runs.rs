@@ -30,7 +30,7 @@ enum RunsCommand {
     /// List the runs of a directory
     #[command(
         after_help = "State: done; running (a process works on it); resumable (`ive runs resume` goes on);
-damaged (`ive runs show` says what is wrong)."
+damaged (`ive runs show` says what is wrong); unreadable (the disk does not answer; try again)."
     )]
     List {
         /// Where they are

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 
 use super::Plan;
 use crate::exit::{Failure, Outcome};
-use crate::settings::{Change, Layers, check_changes, suggest};
+use crate::settings::{Change, Layers, check_changes, read_file, suggest};
 
 /// An agent that can be trained.
 #[derive(Debug)]
@@ -111,9 +111,7 @@ pub fn resolve(request: &Request<'_>) -> Outcome<Plan> {
     let mut layers = kind.layers(request.preset)?;
     if let Some(path) = request.file {
         let shown = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Failure::io(format!("cannot read {shown}: {e}")))?;
-        let file: Table = text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))?;
+        let file = read_file(path)?;
         file.keys().try_for_each(|name| {
             Kind::find(name).map(|_| ()).map_err(|e| Failure::config(format!("{shown}: {}", e.message)))
         })?;

@@ -5,15 +5,15 @@
 //! one.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ive_agents::Tensors;
 
 use super::config::Config;
-use super::disk::{Disk, DiskError, is_leftover};
+use super::disk::{Disk, DiskError, Done, told};
 use super::manifest::{FORMAT, Flaw, Manifest, Piece};
-use super::payload;
+use super::{payload, sessions};
 use crate::exit::{Failure, Outcome};
 
 /// The folder in a run directory.
@@ -41,6 +41,8 @@ pub struct Checkpoints {
     disk: Disk,
     /// The newest good one, as far as it was read or written here.
     newest: Option<Saved>,
+    /// Whether the folder is there for good.
+    settled: bool,
 }
 
 /// A good checkpoint, in short.
@@ -79,10 +81,17 @@ fn is_manifest(name: &str) -> bool {
     step_of(name).is_some_and(|step| name == manifest_name(step))
 }
 
+/// The steps for which there is a manifest among these files, newest first.
+fn steps_in(names: &[String]) -> Vec<u64> {
+    let mut steps: Vec<u64> = names.iter().filter(|n| is_manifest(n)).filter_map(|n| step_of(n)).collect();
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    steps
+}
+
 impl Checkpoints {
     /// The checkpoints of the run in `dir`.
     pub fn of(dir: &Path, disk: &Disk) -> Self {
-        Self { folder: dir.join(FOLDER), disk: disk.clone(), newest: None }
+        Self { folder: dir.join(FOLDER), disk: disk.clone(), newest: None, settled: false }
     }
 
     /// The newest good checkpoint, as far as it was read or written here.
@@ -98,25 +107,36 @@ impl Checkpoints {
         })
     }
 
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    /// The names in the folder. Only where there is no folder there are none: what cannot be read is an error, because
+    /// who believes that there are no checkpoints begins anew.
+    fn names(&self) -> Done<Vec<String>> {
+        self.disk.names_within(&self.folder)
     }
 
-    /// The steps for which there is a manifest, newest first.
-    pub fn steps(&self) -> Vec<u64> {
-        let mut steps: Vec<u64> =
-            self.names().iter().filter(|n| is_manifest(n)).filter_map(|n| step_of(n)).collect();
-        steps.sort_unstable_by(|a, b| b.cmp(a));
-        steps
+    /// The steps for which there is a manifest, newest first. None only if none was ever written: a run that has lost
+    /// its checkpoints must not begin anew without a word.
+    pub fn steps(&self) -> Outcome<Vec<u64>> {
+        let steps = steps_in(&self.names()?);
+        if !steps.is_empty() {
+            return Ok(steps);
+        }
+        let dir = self.folder.parent().unwrap_or(Path::new("."));
+        sessions::last_saved(dir, &self.disk)?.map_or(Ok(steps), |step| {
+            Err(Failure::data(format!(
+                "there is no checkpoint in {}, but {} says that step {step} was saved; put the checkpoints back, or begin \
+                 anew in another directory",
+                self.folder.display(),
+                dir.join(sessions::FILE).display()
+            )))
+        })
     }
 
     /// The manifest of a step, if it is whole and belongs to this run.
     pub fn manifest(&self, step: u64, config: &Config) -> Result<Manifest, Flaw> {
         let path = self.folder.join(manifest_name(step));
-        let manifest = Manifest::read(&path)?;
+        let manifest = Manifest::read(&self.disk, &path)?;
         if manifest.run != *config {
-            return Err(Flaw::Foreign(Failure::config(format!(
+            return Err(Flaw::Refused(Failure::config(format!(
                 "{} belongs to another run than config.toml says ({}); put the right one back, or begin anew in another \
                  directory",
                 path.display(),
@@ -133,7 +153,7 @@ impl Checkpoints {
     fn read(&self, step: u64, config: &Config) -> Result<Checkpoint, Flaw> {
         let manifest = self.manifest(step, config)?;
         let name = payload_name(step);
-        let bytes = manifest.files[&name].whole(&self.folder.join(&name)).map_err(Flaw::Damaged)?;
+        let bytes = manifest.files[&name].whole(&self.disk, &self.folder.join(&name))?;
         let tensors = payload::from_bytes(&bytes).map_err(|e| Flaw::Damaged(format!("{name}: {e}")))?;
         Ok(Checkpoint { manifest, tensors })
     }
@@ -143,13 +163,13 @@ impl Checkpoints {
     pub fn load(
         &mut self,
         config: &Config,
-        accept: impl Fn(&Manifest) -> Result<(), String>,
+        accept: impl Fn(&Manifest) -> Result<(), Flaw>,
         mut report: impl FnMut(&str),
     ) -> Outcome<Option<Checkpoint>> {
-        let steps = self.steps();
+        let steps = self.steps()?;
         for &step in &steps {
             let read = self.read(step, config);
-            let read = read.and_then(|c| accept(&c.manifest).map_err(Flaw::Damaged).map(|()| c));
+            let read = read.and_then(|c| accept(&c.manifest).map(|()| c));
             match read {
                 Ok(checkpoint) => {
                     let blake3 = checkpoint.manifest.files[&payload_name(step)].blake3.clone();
@@ -162,7 +182,7 @@ impl Checkpoints {
                         self.folder.display()
                     ));
                 }
-                Err(Flaw::Foreign(failure)) => return Err(failure),
+                Err(Flaw::Refused(failure)) => return Err(failure),
             }
         }
         if steps.is_empty() {
@@ -177,13 +197,15 @@ impl Checkpoints {
     /// Removes what killed writers left behind: temporary files, payloads without a manifest, and checkpoints that were
     /// to go. Damaged ones stay until there are two good ones again.
     pub fn tidy(&self) -> Outcome {
-        let mut kept = self.steps();
-        let good = self.newest.as_ref().and_then(|saved| kept.iter().position(|&step| step == saved.step));
-        kept.truncate(good.map_or(kept.len(), |newest| newest + 2));
-        for name in self.names().into_iter().filter(|name| is_leftover(name)) {
-            self.disk.remove(&self.folder.join(&name))?;
-        }
-        Ok(self.remove_all_but(&kept)?)
+        self.disk.tidy(&self.folder)?;
+        let Some(newest) = &self.newest else { return Ok(()) };
+        // Whoever wrote it may have been killed before its name was safe.
+        self.disk.sync_directory(&self.folder)?;
+        let names = self.names()?;
+        let mut kept = steps_in(&names);
+        let older = kept.iter().position(|&step| step < newest.step);
+        kept.truncate(older.map_or(kept.len(), |older| older + 1));
+        Ok(self.remove_all_but(&kept, names)?)
     }
 
     /// Saves a state that is not saved yet, with the logs as they are now. One with a number that is not finite is
@@ -212,26 +234,39 @@ impl Checkpoints {
             logs,
         };
         let manifest = manifest.to_bytes().map_err(SaveError::Failed)?;
-        if !self.folder.is_dir() {
-            self.disk.create_directory(&self.folder)?;
-            self.disk.sync_directory(self.folder.parent().unwrap_or(Path::new(".")))?;
-        }
+        self.settle()?;
         let payload = self.folder.join(payload_name(step));
         self.disk.replace(&payload, &bytes)?;
         if let Err(error) = self.disk.replace(&self.folder.join(manifest_name(step)), &manifest) {
-            // Without its manifest it only takes room. Whether the manifest is there is known when it is read.
-            if !self.folder.join(manifest_name(step)).exists() {
+            // Without its manifest it only takes room. It stays if the manifest is there, or if one cannot know.
+            if let Ok(None) = self.disk.look(&self.folder.join(manifest_name(step))) {
                 let _ = self.disk.remove(&payload);
             }
             return Err(error.into());
         }
         let previous = self.newest.replace(Saved { step, blake3: piece.blake3 });
-        Ok(self.remove_all_but(&[step, previous.map_or(step, |saved| saved.step)])?)
+        let kept = [step, previous.map_or(step, |saved| saved.step)];
+        Ok(self.remove_all_but(&kept, self.names()?)?)
     }
 
-    /// Manifests go before payloads, so that no manifest is ever without its payload.
-    fn remove_all_but(&self, kept: &[u64]) -> Result<(), DiskError> {
-        let mut names = self.names();
+    /// Before the first save: the folder is there, and a power cut takes neither its name nor those of the logs.
+    fn settle(&mut self) -> Result<(), SaveError> {
+        if !self.settled {
+            self.disk.create_folder(&self.folder)?;
+            self.disk.sync_directory(self.folder.parent().unwrap_or(Path::new(".")))?;
+            self.settled = true;
+        }
+        Ok(())
+    }
+
+    /// Manifests go before payloads, so that no manifest is ever without its payload. Nothing goes if the newest good
+    /// checkpoint is not among the names: then they are not what they should be.
+    fn remove_all_but(&self, kept: &[u64], mut names: Vec<String>) -> Done {
+        let newest = self.newest.as_ref().map(|saved| manifest_name(saved.step));
+        if !newest.is_some_and(|newest| names.contains(&newest)) {
+            let lost = "the newest checkpoint has vanished from it; nothing was removed";
+            return told("tidy", &self.folder, Err(io::Error::other(lost)));
+        }
         names.retain(|name| step_of(name).is_some_and(|step| !kept.contains(&step)));
         names.sort_unstable_by_key(|name| !is_manifest(name));
         names.iter().try_for_each(|name| self.disk.remove(&self.folder.join(name)))

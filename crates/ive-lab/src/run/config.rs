@@ -1,12 +1,11 @@
 //! `config.toml`: what a run is, resolved, written once when it begins.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::disk::{self, Disk};
+use super::disk::Disk;
 use super::{Plan, RunOptions};
 use crate::exit::{Failure, Outcome};
 use crate::lock::LOCK;
@@ -14,6 +13,8 @@ use crate::store::difference;
 
 /// The name of the file in a run directory, by which it is known to be one.
 pub const FILE: &str = "config.toml";
+/// The largest one that is read; ours have about 1 KB.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Everything that the result of a run depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,14 +36,15 @@ impl Config {
 
     /// Reads the file of a run directory.
     pub fn read(dir: &Path) -> Outcome<Self> {
+        Self::read_on(&Disk::default(), dir)
+    }
+
+    /// The same on any disk.
+    pub fn read_on(disk: &Disk, dir: &Path) -> Outcome<Self> {
         let path = dir.join(FILE);
-        let text = fs::read_to_string(&path).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                Failure::usage(format!("{} is not a run: it has no {FILE}", dir.display()))
-            }
-            std::io::ErrorKind::InvalidData => damaged(&path, "it is not text"),
-            _ => Failure::io(format!("cannot read {}: {e}", path.display())),
-        })?;
+        let absent = || Failure::usage(format!("{} is not a run: it has no {FILE}", dir.display()));
+        let bytes = disk.read(&path, MAX_BYTES)?.ok_or_else(absent)?;
+        let text = String::from_utf8(bytes).map_err(|_| damaged(&path, "it is not text"))?;
         let table: Table = text.parse().map_err(|e: toml::de::Error| damaged(&path, e.message()))?;
         let config: Self =
             table.clone().try_into().map_err(|e: toml::de::Error| damaged(&path, e.message()))?;
@@ -55,16 +57,13 @@ impl Config {
 
     /// Makes sure that `dir` is a directory of this run: writes the file into an empty directory, compares otherwise.
     pub fn settle(&self, dir: &Path, disk: &Disk) -> Outcome {
-        if dir.join(FILE).exists() {
-            return self.same_as(&Self::read(dir)?, dir);
+        if disk.look(&dir.join(FILE))?.is_some() {
+            return self.same_as(&Self::read_on(disk, dir)?, dir);
         }
-        let strange = |name: &str| name != LOCK && !disk::is_leftover(name);
-        let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        if let Some(other) = entries.find(|e| strange(&e.file_name().to_string_lossy())) {
+        if let Some(other) = disk.lasting_names(dir)?.iter().find(|name| *name != LOCK) {
             return Err(Failure::usage(format!(
-                "{} is not empty and not a run (it holds {}); choose another --run",
-                dir.display(),
-                other.file_name().display()
+                "{} is not empty and not a run (it holds {other}); choose another --run",
+                dir.display()
             )));
         }
         Ok(disk.replace(&dir.join(FILE), self.text()?.as_bytes())?)

@@ -1,7 +1,6 @@
 //! What an agent reports on its way: `metrics.jsonl`, and the same for TensorBoard.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use ive_agents::Metrics;
@@ -10,12 +9,14 @@ use serde_json::{Value, json};
 use super::disk::{Disk, DiskError, Done};
 use super::events;
 use super::log::Log;
-use super::manifest::{Manifest, Piece};
+use super::manifest::{Flaw, Manifest, Piece};
 use super::sessions::now;
 use crate::exit::{Failure, Outcome};
 
 /// The learning curve.
 pub const METRICS: &str = "metrics.jsonl";
+/// The largest one that is read; a line has some hundred bytes.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// The two logs of a run.
 #[derive(Debug)]
@@ -27,14 +28,14 @@ pub struct Journal {
 impl Journal {
     /// Opens the logs as a checkpoint knows them, or empties them if there is none.
     pub fn open(dir: &Path, disk: &Disk, pinned: Option<&Manifest>) -> Outcome<Self> {
-        let kept = pinned.map(|manifest| lines(manifest, dir)).transpose().map_err(Failure::data)?;
-        let kept = kept.unwrap_or_default();
-        let metrics = Log::open(disk, dir.join(METRICS), &kept)?;
+        let kept = pinned.map(|manifest| lines(manifest, dir, disk)).transpose()?.unwrap_or_default();
+        let metrics = Log::open(disk, &dir.join(METRICS), &kept)?;
         let path = dir.join(events::FILE);
         let piece = pinned.and_then(|manifest| manifest.logs.get(events::FILE));
-        let events = match piece.and_then(|piece| piece.beginning(&path).ok()) {
-            Some(records) => Log::open(disk, path, &records)?,
-            None => repeat(&kept, Log::open(disk, path, &[])?),
+        let events = match piece.map(|piece| piece.beginning(disk, &path)) {
+            Some(Ok(records)) => Log::open(disk, &path, &records)?,
+            Some(Err(Flaw::Refused(failure))) => return Err(failure),
+            Some(Err(Flaw::Damaged(_))) | None => repeat(&kept, Log::open(disk, &path, &[])?),
         };
         let mut journal = Self { metrics, events };
         journal.flush()?;
@@ -42,8 +43,8 @@ impl Journal {
     }
 
     /// Whether the metrics that a checkpoint pins are there. The event file does not matter: it is made again.
-    pub fn check(manifest: &Manifest, dir: &Path) -> Result<(), String> {
-        lines(manifest, dir).map(|_| ())
+    pub fn check(manifest: &Manifest, dir: &Path, disk: &Disk) -> Result<(), Flaw> {
+        lines(manifest, dir, disk).map(|_| ())
     }
 
     /// Adds a report; fails with the name of a number that is not finite.
@@ -74,9 +75,9 @@ impl Journal {
     }
 }
 
-fn lines(manifest: &Manifest, dir: &Path) -> Result<Vec<u8>, String> {
-    let piece = manifest.logs.get(METRICS).ok_or_else(|| format!("it does not know {METRICS}"))?;
-    piece.beginning(&dir.join(METRICS))
+fn lines(manifest: &Manifest, dir: &Path, disk: &Disk) -> Result<Vec<u8>, Flaw> {
+    let unknown = || Flaw::Damaged(format!("it does not know {METRICS}"));
+    manifest.logs.get(METRICS).ok_or_else(unknown)?.beginning(disk, &dir.join(METRICS))
 }
 
 /// Fills an event file with metrics that are there already, if any: it only repeats them, so that its loss is no loss.
@@ -94,9 +95,16 @@ pub type History = Vec<(u64, BTreeMap<String, f64>)>;
 
 /// The learning curve of a run: all lines of `metrics.jsonl`.
 pub fn metrics(dir: &Path) -> Outcome<History> {
+    metrics_on(&Disk::default(), dir)
+}
+
+/// The same on any disk.
+pub fn metrics_on(disk: &Disk, dir: &Path) -> Outcome<History> {
     let path = dir.join(METRICS);
-    let text =
-        fs::read_to_string(&path).map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?;
+    let bytes = disk.read(&path, MAX_BYTES)?;
+    let bytes = bytes.ok_or_else(|| Failure::io(format!("there is no {}", path.display())))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::data(format!("{} is damaged: it is not text", path.display())))?;
     // The last line may be in the middle of being written.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let read = |(i, line): (usize, &str)| {

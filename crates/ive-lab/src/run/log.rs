@@ -1,18 +1,15 @@
 //! A file to which lines or records are added, and which a checkpoint pins: on resuming it is cut to what the checkpoint
 //! knows, so that nothing is missing and nothing is there twice.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::disk::{Disk, Done};
+use super::disk::{Disk, Done, OpenFile};
 use super::manifest::Piece;
 
 /// An append-only file.
 #[derive(Debug)]
 pub struct Log {
-    path: PathBuf,
-    file: File,
-    disk: Disk,
+    file: OpenFile,
     length: u64,
     hash: blake3::Hasher,
     pending: Vec<u8>,
@@ -20,12 +17,12 @@ pub struct Log {
 
 impl Log {
     /// Opens a log that begins with `kept`, and cuts off everything behind it.
-    pub fn open(disk: &Disk, path: PathBuf, kept: &[u8]) -> Done<Self> {
-        let file = disk.append(&path)?;
-        disk.cut(&path, &file, kept.len() as u64)?;
+    pub fn open(disk: &Disk, path: &Path, kept: &[u8]) -> Done<Self> {
+        let mut file = disk.append(path)?;
+        file.cut(kept.len() as u64)?;
         let mut hash = blake3::Hasher::new();
         hash.update(kept);
-        Ok(Self { path, file, disk: disk.clone(), length: kept.len() as u64, hash, pending: Vec::new() })
+        Ok(Self { file, length: kept.len() as u64, hash, pending: Vec::new() })
     }
 
     /// Adds bytes, to be written at the next [`flush`](Self::flush).
@@ -38,8 +35,8 @@ impl Log {
         if self.pending.is_empty() {
             return Ok(());
         }
-        if let Err(error) = self.disk.write(&self.path, &mut self.file, &self.pending) {
-            self.disk.cut(&self.path, &self.file, self.length)?;
+        if let Err(error) = self.file.write(&self.pending) {
+            self.file.cut(self.length)?;
             return Err(error);
         }
         self.length += self.pending.len() as u64;
@@ -51,7 +48,7 @@ impl Log {
     /// Writes what was added, waits until it is on the disk, and says what the file is now.
     pub fn sync(&mut self) -> Done<Piece> {
         self.flush()?;
-        self.disk.sync(&self.path, &self.file)?;
+        self.file.sync()?;
         Ok(Piece { bytes: self.length, blake3: self.hash.finalize().to_string() })
     }
 }

@@ -4,14 +4,13 @@
 //! covered, whatever version wrote it. It names each file with its length and hash, and how long the logs were.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config::Config;
+use super::disk::{Disk, DiskError};
 use crate::exit::{Failure, Outcome};
 
 /// The version of the format that this program writes and reads.
@@ -35,29 +34,37 @@ impl Piece {
     }
 
     /// The bytes, if the file is exactly that; what is wrong otherwise.
-    pub fn whole(&self, path: &Path) -> Result<Vec<u8>, String> {
-        self.read(path, |found| found == self.bytes)
+    pub fn whole(&self, disk: &Disk, path: &Path) -> Result<Vec<u8>, Flaw> {
+        self.read(disk, path, |found| found == self.bytes)
     }
 
     /// The bytes, if the file begins with them; what is wrong otherwise.
-    pub fn beginning(&self, path: &Path) -> Result<Vec<u8>, String> {
-        self.read(path, |found| found >= self.bytes)
+    pub fn beginning(&self, disk: &Disk, path: &Path) -> Result<Vec<u8>, Flaw> {
+        self.read(disk, path, |found| found >= self.bytes)
     }
 
     /// Makes room only after the file has been found to have the right length.
-    fn read(&self, path: &Path, fits: impl Fn(u64) -> bool) -> Result<Vec<u8>, String> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
-        let found = file.metadata().map_err(|e| format!("{name}: {e}"))?.len();
+    fn read(&self, disk: &Disk, path: &Path, fits: impl Fn(u64) -> bool) -> Result<Vec<u8>, Flaw> {
+        let damaged = |what: String| Flaw::Damaged(format!("{} {what}", path.display()));
+        let mut file = disk.open(path)?.ok_or_else(|| damaged("is missing".to_owned()))?;
+        let found = file.look()?.length;
         if !fits(found) {
-            return Err(format!("{name} has {found} bytes instead of {}", self.bytes));
+            return Err(damaged(format!("has {found} bytes instead of {}", self.bytes)));
         }
-        let mut bytes = Vec::with_capacity(self.bytes as usize);
-        file.take(self.bytes).read_to_end(&mut bytes).map_err(|e| format!("{name}: {e}"))?;
+        let bytes = file.read(self.bytes)?;
         if *self != Self::of(&bytes) {
-            return Err(format!("the checksum of {name} differs"));
+            return Err(damaged("has another checksum".to_owned()));
         }
         Ok(bytes)
+    }
+}
+
+impl From<Flaw> for Failure {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Damaged(what) => Self::data(what),
+            Flaw::Refused(failure) => failure,
+        }
     }
 }
 
@@ -83,8 +90,14 @@ pub struct Manifest {
 pub enum Flaw {
     /// It is damaged; an older one may be good.
     Damaged(String),
-    /// It is whole, but not ours to use: of another version of the format.
-    Foreign(Failure),
+    /// To use an older one would be wrong: this one is whole but of another version or run, or it cannot be read now.
+    Refused(Failure),
+}
+
+impl From<DiskError> for Flaw {
+    fn from(error: DiskError) -> Self {
+        if error.is_unfit() { Self::Damaged(error.to_string()) } else { Self::Refused(error.into()) }
+    }
 }
 
 fn seal(hash: &str) -> String {
@@ -101,18 +114,12 @@ impl Manifest {
     }
 
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, Flaw> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let damaged = |what: String| Flaw::Damaged(format!("{name}: {what}"));
-        let file = File::open(path).map_err(|e| damaged(e.to_string()))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| damaged(e.to_string()))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(damaged(format!("it is larger than {MAX_BYTES} bytes")));
-        }
+    pub fn read(disk: &Disk, path: &Path) -> Result<Self, Flaw> {
+        let damaged = |what: String| Flaw::Damaged(format!("{}: {what}", path.display()));
+        let bytes = disk.read(path, MAX_BYTES)?.ok_or_else(|| damaged("it is missing".to_owned()))?;
         Self::from_bytes(&bytes).map_err(|flaw| match flaw {
             Flaw::Damaged(what) => damaged(what),
-            Flaw::Foreign(failure) => Flaw::Foreign(Failure {
+            Flaw::Refused(failure) => Flaw::Refused(Failure {
                 message: format!("{}: {}", path.display(), failure.message),
                 ..failure
             }),
@@ -130,14 +137,14 @@ impl Manifest {
         let value: Value = serde_json::from_slice(bytes).map_err(|e| Flaw::Damaged(e.to_string()))?;
         let format = &value["format"];
         if *format != FORMAT {
-            return Err(Flaw::Foreign(Failure::data(format!(
+            return Err(Flaw::Refused(Failure::data(format!(
                 "checkpoint of format version {format}, this program reads version {FORMAT}; \
                  go on with the version of `ive` that wrote it ({})",
                 value["program"].as_str().unwrap_or("unknown")
             ))));
         }
         serde_json::from_value(value).map_err(|e| {
-            Flaw::Foreign(Failure::data(format!("the manifest is whole, but not as expected: {e}")))
+            Flaw::Refused(Failure::data(format!("the manifest is whole, but not as expected: {e}")))
         })
     }
 }

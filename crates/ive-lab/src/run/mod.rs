@@ -24,13 +24,13 @@ mod manifest;
 mod payload;
 pub mod sessions;
 pub mod status;
+mod system;
 mod trainer;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ use ive_agents::{Agent, Archive};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Failure, Outcome};
-use crate::lock::lock;
+use crate::lock::Lock;
 use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
 use config::Config;
@@ -49,6 +49,8 @@ use trainer::Trainer;
 
 /// What a finished run has to say.
 pub const RESULT: &str = "result.json";
+/// The largest one that is read: millions of greedy episodes.
+const MAX_RESULT: u64 = 64 << 20;
 
 /// What a run is: goes into `config.toml`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,27 +136,34 @@ pub fn complete(
     progress: &ProgressBar,
 ) -> Outcome<Option<Finished>> {
     let config = Config::new(plan, options);
-    if dir.join(RESULT).exists() {
-        config.settle(dir, &options.disk)?;
-        return finished(dir);
+    let (disk, result) = (&options.disk, dir.join(RESULT));
+    if disk.look(&result)?.is_some() {
+        config.settle(dir, disk)?;
+        return finished_on(disk, dir);
     }
-    options.disk.create_directory(dir)?;
-    let _lock = lock(dir, "wait for it, or choose another directory")?;
+    disk.create_directory(dir)?;
+    disk.secure(dir)?;
+    let lock = Lock::take(dir, disk, "wait for it, or choose another directory")?;
+    let options = &RunOptions { disk: disk.held_by(lock), ..options.clone() };
     config.settle(dir, &options.disk)?;
+    // Whoever wrote it may have been killed before it was safe, and everything else builds on it.
+    disk.sync_directory(dir)?;
     // Whoever held the lock a moment ago may have finished the run.
-    if dir.join(RESULT).exists() {
-        return finished(dir);
+    if disk.look(&result)?.is_some() {
+        return finished_on(disk, dir);
     }
     Trainer::start(dir, config, options, session, progress)?.run()
 }
 
 /// The result of the run in `dir`; `None` while there is none.
 pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
+    finished_on(&Disk::default(), dir)
+}
+
+/// The same on any disk.
+fn finished_on(disk: &Disk, dir: &Path) -> Outcome<Option<Finished>> {
     let path = dir.join(RESULT);
-    let bytes = match fs::read(&path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?,
-    };
+    let Some(bytes) = disk.read(&path, MAX_RESULT)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|e| {
         Failure::data(format!(
             "{} is damaged ({e}); delete it, and `ive runs resume` makes it again from the last checkpoint",

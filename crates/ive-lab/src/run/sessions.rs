@@ -3,21 +3,23 @@
 //! It holds clocks and machines, so it is outside of the promise that an interrupted run leaves the same files as an
 //! uninterrupted one. A line is refreshed now and then: of a killed process it tells nearly all.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 
-use super::disk::Disk;
+use super::disk::{Disk, Done};
 use crate::commands::reproduce::cpu_name;
+use crate::exit::Outcome;
 use crate::lock::host;
 
 /// The name of the file in a run directory.
 pub const FILE: &str = "sessions.jsonl";
 /// How often a line is refreshed.
 const EVERY: Duration = Duration::from_secs(10);
+/// The largest file that is read; a line has about 300 bytes.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// One process that worked on a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,9 @@ pub struct Record {
     pub from_step: u64,
     /// The step that it reached.
     pub to_step: u64,
+    /// The step of the last checkpoint that it is known to have saved.
+    #[serde(default)]
+    pub saved_step: Option<u64>,
     /// How long it took.
     pub wall_seconds: f64,
     /// How long its thread was computing.
@@ -44,9 +49,23 @@ pub struct Record {
     pub end: String,
 }
 
-/// All that worked on the run in `dir`. Lines that cannot be read are left out: nothing depends on them.
+/// All that worked on the run in `dir`, for people. Lines that cannot be read are left out.
 pub fn read(dir: &Path) -> Vec<Record> {
-    let text = fs::read_to_string(dir.join(FILE)).unwrap_or_default();
+    text(dir, &Disk::default()).map(|text| parse(&text)).unwrap_or_default()
+}
+
+/// The largest step of which a checkpoint was saved, or taken up, as far as is known.
+pub fn last_saved(dir: &Path, disk: &Disk) -> Outcome<Option<u64>> {
+    let known = |record: Record| record.saved_step.max(Some(record.from_step).filter(|&step| step > 0));
+    Ok(parse(&text(dir, disk)?).into_iter().filter_map(known).max())
+}
+
+fn text(dir: &Path, disk: &Disk) -> Done<String> {
+    let bytes = disk.read(&dir.join(FILE), MAX_BYTES)?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn parse(text: &str) -> Vec<Record> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
@@ -69,9 +88,9 @@ pub struct Writer {
 
 impl Writer {
     /// Begins a line.
-    pub fn begin(dir: &Path, disk: &Disk, step: u64) -> Self {
+    pub fn begin(dir: &Path, disk: &Disk, step: u64) -> Done<Self> {
         let path = dir.join(FILE);
-        let mut others = fs::read_to_string(&path).unwrap_or_default();
+        let mut others = text(dir, disk)?;
         if !others.is_empty() && !others.ends_with('\n') {
             others.push('\n');
         }
@@ -83,6 +102,7 @@ impl Writer {
             program: super::program(),
             from_step: step,
             to_step: step,
+            saved_step: None,
             wall_seconds: 0.0,
             cpu_seconds: 0.0,
             end: "working".to_owned(),
@@ -90,7 +110,14 @@ impl Writer {
         let (wall, cpu) = (Instant::now(), ThreadTime::now());
         let writer = Self { path, disk: disk.clone(), others, record, wall, cpu, refreshed: wall };
         writer.write();
-        writer
+        Ok(writer)
+    }
+
+    /// Notes that a checkpoint was saved; the first at once, so that its loss would be noticed.
+    pub fn saved(&mut self, step: u64) {
+        if self.record.saved_step.replace(step).is_none() {
+            self.end(step, "working");
+        }
     }
 
     /// Refreshes the line if it is old.

@@ -1,6 +1,5 @@
 //! What a run directory looks like from outside, without working on it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -8,8 +7,10 @@ use serde::Serialize;
 use super::checkpoint::{Checkpoints, FOLDER};
 use super::config::{self, Config};
 use super::disk::Disk;
+use super::journal::metrics_on;
 use super::manifest::Flaw;
-use super::{Plan, finished, metrics};
+use super::system::Kind;
+use super::{Plan, finished_on};
 use crate::exit::{Failure, Outcome};
 use crate::lock::holder;
 
@@ -25,6 +26,8 @@ pub enum State {
     Resumable,
     /// It cannot go on as it is.
     Damaged,
+    /// It cannot be read at the moment, whatever it is.
+    Unreadable,
 }
 
 impl State {
@@ -35,6 +38,7 @@ impl State {
             Self::Running => "running",
             Self::Resumable => "resumable",
             Self::Damaged => "damaged",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -61,21 +65,30 @@ pub fn list(dir: &Path) -> Outcome<Vec<Status>> {
     if is_run(dir) {
         return Ok(vec![Status::of(dir)]);
     }
-    let entries =
-        fs::read_dir(dir).map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
-    let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| is_run(p)).collect();
+    let names = std::fs::read_dir(dir)
+        .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>());
+    let names = names.map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
+    let mut dirs: Vec<PathBuf> = names.into_iter().filter(|p| is_run(p)).collect();
     dirs.sort();
     Ok(dirs.iter().map(|dir| Status::of(dir)).collect())
 }
 
-/// Whether a directory is a run.
+/// Whether a directory is a run. One that cannot be looked at now is taken for one: reading it says what is wrong.
 pub fn is_run(dir: &Path) -> bool {
-    dir.join(config::FILE).is_file()
+    match Disk::default().look(&dir.join(config::FILE)) {
+        Ok(seen) => seen.is_some_and(|seen| seen.kind == Kind::File),
+        Err(error) => !error.is_elsewhere(),
+    }
 }
 
 impl Status {
     /// Looks at a run. Payloads are not read: that they are as long as they should be is enough for a glance.
     pub fn of(dir: &Path) -> Self {
+        Self::on(&Disk::default(), dir)
+    }
+
+    /// The same on any disk.
+    pub fn on(disk: &Disk, dir: &Path) -> Self {
         let mut status = Self {
             dir: dir.to_owned(),
             state: State::Damaged,
@@ -84,8 +97,9 @@ impl Status {
             step: 0,
             return_100: None,
         };
-        if let Err(failure) = status.look() {
-            (status.state, status.note) = (State::Damaged, Some(failure.message));
+        if let Err(failure) = status.look(disk) {
+            let state = if failure.code == Failure::io("").code { State::Unreadable } else { State::Damaged };
+            (status.state, status.note) = (state, Some(failure.message));
         }
         if let Some(who) = holder(dir) {
             (status.state, status.note) = (State::Running, Some(who));
@@ -93,36 +107,38 @@ impl Status {
         status
     }
 
-    fn look(&mut self) -> Outcome {
-        let config = Config::read(&self.dir)?;
+    fn look(&mut self, disk: &Disk) -> Outcome {
+        let config = Config::read_on(disk, &self.dir)?;
         self.plan = Some(config.plan.clone());
-        if let Some(finished) = finished(&self.dir)? {
+        if let Some(finished) = finished_on(disk, &self.dir)? {
             (self.state, self.step, self.return_100) = (State::Done, finished.steps, finished.return_100);
             return Ok(());
         }
-        if let Ok(lines) = metrics(&self.dir) {
+        if let Ok(lines) = metrics_on(disk, &self.dir) {
             self.return_100 = lines.last().and_then(|(_, values)| values.get("return_100").copied());
         }
-        self.step = newest_step(&self.dir, &config)?;
+        self.step = newest_step(disk, &self.dir, &config)?;
         self.state = State::Resumable;
         Ok(())
     }
 }
 
-fn newest_step(dir: &Path, config: &Config) -> Outcome<u64> {
-    let checkpoints = Checkpoints::of(dir, &Disk::default());
+fn newest_step(disk: &Disk, dir: &Path, config: &Config) -> Outcome<u64> {
+    let checkpoints = Checkpoints::of(dir, disk);
     let mut faults = Vec::new();
-    for step in checkpoints.steps() {
+    for step in checkpoints.steps()? {
         let whole = checkpoints.manifest(step, config).and_then(|manifest| {
-            let long = |(name, piece): (&String, &super::manifest::Piece)| {
-                fs::metadata(dir.join(FOLDER).join(name)).is_ok_and(|found| found.len() == piece.bytes)
-            };
-            let damaged = || Flaw::Damaged("its payload has another length".to_owned());
-            manifest.files.iter().all(long).then_some(()).ok_or_else(damaged)
+            for (name, piece) in &manifest.files {
+                let seen = disk.look(&dir.join(FOLDER).join(name))?;
+                if !seen.is_some_and(|seen| seen.kind == Kind::File && seen.length == piece.bytes) {
+                    return Err(Flaw::Damaged("its payload has another length".to_owned()));
+                }
+            }
+            Ok(())
         });
         match whole {
             Ok(()) => return Ok(step),
-            Err(Flaw::Foreign(failure)) => return Err(failure),
+            Err(Flaw::Refused(failure)) => return Err(failure),
             Err(Flaw::Damaged(what)) => faults.push(format!("checkpoint of step {step}: {what}")),
         }
     }

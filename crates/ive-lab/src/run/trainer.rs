@@ -9,8 +9,7 @@ use ive_agents::{Agent, Archive};
 use super::agents;
 use super::checkpoint::{Checkpoints, SaveError};
 use super::config::Config;
-use super::disk::{Disk, is_leftover};
-use super::journal::{Journal, metrics};
+use super::journal::{Journal, METRICS, metrics_on};
 use super::manifest::Manifest;
 use super::{Finished, RESULT, RunOptions, greedy, restore, sessions};
 use crate::exit::{Failure, Outcome};
@@ -48,17 +47,24 @@ impl<'a> Trainer<'a> {
     ) -> Outcome<Self> {
         let disk = &options.disk;
         let mut checkpoints = Checkpoints::of(dir, disk);
-        let whole = |manifest: &Manifest| Journal::check(manifest, dir);
+        let whole = |manifest: &Manifest| Journal::check(manifest, dir, disk);
         let report = |what: &str| warn(&format!("{what}; looking for an older one"));
         let found = checkpoints.load(&config, whole, report)?;
-        tidy(dir, disk, &checkpoints)?;
+        checkpoints.tidy()?;
+        disk.tidy(dir)?;
+        if found.is_none() && disk.look(&dir.join(METRICS))?.is_some_and(|seen| seen.length > 0) {
+            session.say(&format!(
+                "{}: it was interrupted before its first checkpoint, and begins anew",
+                dir.display()
+            ));
+        }
         let journal = Journal::open(dir, disk, found.as_ref().map(|checkpoint| &checkpoint.manifest))?;
         let agent = match found {
             None => agents::make(&config.plan, &config.device)?,
             Some(checkpoint) => restore(&config, checkpoint)?,
         };
         let (now, step) = (Instant::now(), agent.steps());
-        let sessions = sessions::Writer::begin(dir, disk, step);
+        let sessions = sessions::Writer::begin(dir, disk, step)?;
         let mut trainer = Self {
             dir,
             config,
@@ -133,7 +139,9 @@ impl<'a> Trainer<'a> {
         let unsaved = |e: ive_agents::ArchiveError| SaveError::Failed(Failure::internal(e.to_string()));
         self.agent.archive(&mut archive).map_err(unsaved)?;
         let logs = self.journal.sync()?;
-        self.checkpoints.save(&self.config, step, &archive.into_tensors(), logs)
+        self.checkpoints.save(&self.config, step, &archive.into_tensors(), logs)?;
+        self.sessions.saved(step);
+        Ok(())
     }
 
     /// Saves, or warns that there is no room and goes on; gives up when that has lasted too long.
@@ -193,7 +201,10 @@ impl<'a> Trainer<'a> {
             steps: self.agent.steps(),
             return_100: self.agent.recent_return(),
             greedy,
-            last: metrics(self.dir)?.pop().map(|(_, values)| values).unwrap_or_default(),
+            last: metrics_on(&self.options.disk, self.dir)?
+                .pop()
+                .map(|(_, values)| values)
+                .unwrap_or_default(),
             state: self.checkpoints.newest().map(|saved| saved.blake3.clone()).unwrap_or_default(),
         };
         let mut text = serde_json::to_vec_pretty(&finished).map_err(|e| Failure::internal(e.to_string()))?;
@@ -234,15 +245,4 @@ impl<'a> Trainer<'a> {
         }
         self.progress.set_message(mean);
     }
-}
-
-/// Removes what killed writers left behind.
-fn tidy(dir: &Path, disk: &Disk, checkpoints: &Checkpoints) -> Outcome {
-    checkpoints.tidy()?;
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        if is_leftover(&entry.file_name().to_string_lossy()) {
-            disk.remove(&entry.path())?;
-        }
-    }
-    Ok(())
 }

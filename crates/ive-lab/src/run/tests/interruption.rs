@@ -7,65 +7,132 @@ use super::faults::{Fault, Faults};
 use super::*;
 use crate::run::checkpoint::Checkpoints;
 
-const CHANGES: &[&str] = &["steps=150"];
+const CHANGES: &[&str] = &["steps=200"];
 
-fn failing(script: impl Fn(usize) -> Option<Fault> + Send + Sync + 'static) -> RunOptions {
-    let disk = Disk { faults: Faults::new(script) };
-    RunOptions { disk, retry_every: Duration::ZERO, ..options() }
+fn failing(script: impl Fn(usize, &Path) -> Option<Fault> + Send + Sync + 'static) -> RunOptions {
+    RunOptions { disk: Faults::new(script).disk(), retry_every: Duration::ZERO, ..options() }
 }
 
-/// Whatever operation of whatever save fails: the old or the new checkpoint is there, the message names file and cause,
-/// and going on leads to the same end.
-#[test]
-fn every_operation_may_fail_in_every_way() {
-    let reference = finished_run(CHANGES);
-    let expected = essence(reference.path());
-    let counting = failing(|_| None);
-    go(scratch().path(), &plan(CHANGES), &counting).unwrap();
-    let operations = counting.disk.faults.count();
-    assert!(operations > 60, "{operations} operations");
+/// The newest good checkpoint of a directory, of which none may be damaged.
+fn newest(dir: &Path) -> Option<u64> {
+    let config = Config::read(dir).ok()?;
+    let mut checkpoints = Checkpoints::of(dir, &Disk::default());
+    let good = checkpoints.load(&config, |_| Ok(()), |what| panic!("{}: {what}", dir.display())).unwrap();
+    good.map(|checkpoint| checkpoint.manifest.step)
+}
+
+/// Runs in copies of `from`, each with faults of its own: whatever operation fails, reads included, the old or the new
+/// checkpoint is there, the message names file and cause, and going on leads to the same end.
+fn torment(from: &Path, killed_at_first_save: bool) {
+    let expected = essence(finished_run(CHANGES).path());
+    let old = newest(from);
+    let counting = Faults::new(|_, _| None);
+    let options = RunOptions { retry_every: Duration::ZERO, ..options() };
+    go(copy(from).path(), &plan(CHANGES), &RunOptions { disk: counting.disk(), ..options.clone() }).unwrap();
+    let operations = counting.count();
+    assert!(operations > 100, "{operations} operations");
     let (mut failed, mut continued) = (0, 0);
     for n in 0..operations {
-        let faults: [(&str, RunOptions); 4] = [
-            ("full", failing(move |i| (i == n).then_some(Fault::Full))),
-            ("device", failing(move |i| (i == n).then_some(Fault::Device))),
-            ("short", failing(move |i| (i == n).then_some(Fault::Short))),
-            ("killed", failing(move |i| (i >= n).then_some(Fault::Device))),
+        let at = |fault| Faults::new(move |i, _| (i == n).then_some(fault));
+        let faults = [
+            ("full", at(Fault::Full)),
+            ("device", at(Fault::Device)),
+            ("descriptors", at(Fault::Descriptors)),
+            ("short", at(Fault::Short)),
+            ("killed", Faults::new(move |i, _| (i >= n).then_some(Fault::Device))),
         ];
-        for (name, options) in faults {
-            let dir = scratch();
-            match go(dir.path(), &plan(CHANGES), &options) {
+        for (name, faults) in faults {
+            let dir = copy(from);
+            let faults = if killed_at_first_save { killed_later(faults) } else { faults };
+            let outcome =
+                go(dir.path(), &plan(CHANGES), &RunOptions { disk: faults.disk(), ..options.clone() });
+            let (context, here) = (format!("operation {n}, {name}"), dir.path().display().to_string());
+            match outcome {
                 Ok(_) => continued += 1,
-                Err(failure) => {
-                    let here = dir.path().display().to_string();
-                    assert_eq!(failure.code, 74, "{}", failure.message);
-                    assert!(failure.message.contains(&here), "{}", failure.message);
-                    assert!(failure.message.contains("os error"), "{}", failure.message);
+                Err(Failure { code, message }) => {
+                    assert!(code == 74 && message.contains("os error"), "{context}: {code} {message}");
+                    assert!(message.contains(&here), "{context}: {message}");
                     failed += 1;
                 }
             }
-            if let Ok(config) = Config::read(dir.path()) {
-                let mut checkpoints = Checkpoints::of(dir.path(), &Disk::default());
-                let good =
-                    checkpoints.load(&config, |_| Ok(()), |what| panic!("operation {n}, {name}: {what}"));
-                good.unwrap();
-            }
+            assert!(newest(dir.path()) >= old, "{context}: a checkpoint is lost");
             go(dir.path(), &plan(CHANGES), &super::options()).unwrap().unwrap();
-            assert_eq!(essence(dir.path()), expected, "operation {n}, {name}");
+            assert_eq!(essence(dir.path()), expected, "{context}");
             super::events::agree_with_metrics(dir.path());
             let left = fs::read_dir(dir.path().join("checkpoints")).unwrap().count();
-            assert_eq!(left, 4, "two generations of two files after operation {n}, {name}");
+            assert_eq!(left, 4, "two generations of two files after {context}");
         }
     }
     println!("{operations} operations, {failed} runs failed, {continued} went on");
-    assert!(failed > operations && continued > operations);
+    assert!(failed > operations && (continued > operations || killed_at_first_save));
+}
+
+/// The same faults, and nothing works any more from the first save on.
+fn killed_later(faults: Faults) -> Faults {
+    let dead = AtomicBool::new(false);
+    Faults::new(move |i, path| {
+        let saves = path.extension().is_some_and(|end| end == "tmp")
+            && path.parent().is_some_and(|p| p.ends_with("checkpoints"));
+        dead.fetch_or(saves, Ordering::Relaxed);
+        faults.script(i, path).or(dead.load(Ordering::Relaxed).then_some(Fault::Device))
+    })
+}
+
+/// A run that was interrupted at step 150, with two checkpoints.
+fn interrupted() -> tempfile::TempDir {
+    let dir = scratch();
+    let last = dir.path().join("checkpoints/.000000000200.json");
+    let last = last.display().to_string();
+    let killed = AtomicBool::new(false);
+    let dead = move |_, path: &Path| {
+        killed.fetch_or(path.display().to_string().starts_with(&last), Ordering::Relaxed);
+        killed.load(Ordering::Relaxed).then_some(Fault::Device)
+    };
+    go(dir.path(), &plan(CHANGES), &failing(dead)).unwrap_err();
+    assert_eq!(newest(dir.path()), Some(150));
+    dir
+}
+
+#[test]
+fn every_operation_may_fail_in_every_way() {
+    torment(scratch().path(), false);
+}
+
+#[test]
+fn every_operation_of_a_resumed_run_may_fail_in_every_way() {
+    torment(interrupted().path(), false);
+}
+
+#[test]
+fn every_operation_may_fail_in_a_resumed_run_that_is_killed_at_its_first_save() {
+    torment(interrupted().path(), true);
+}
+
+/// Without its checkpoints a run does not begin anew without a word: somebody may have moved them.
+#[test]
+fn a_run_that_has_lost_its_checkpoints_is_refused_and_left_alone() {
+    let dir = interrupted();
+    let (folder, away) = (dir.path().join("checkpoints"), dir.path().join("away"));
+    fs::rename(&folder, &away).unwrap();
+    let logs = || [METRICS, sessions::FILE].map(|name| fs::read(dir.path().join(name)).unwrap());
+    let before = logs();
+    for failure in [go(dir.path(), &plan(CHANGES), &options()).unwrap_err(), load(dir.path()).err().unwrap()]
+    {
+        assert_eq!(failure.code, 65, "{}", failure.message);
+        assert!(failure.message.contains("says that step"), "{}", failure.message);
+    }
+    assert_eq!(logs(), before);
+    fs::rename(&away, &folder).unwrap();
+    go(dir.path(), &plan(CHANGES), &options()).unwrap().unwrap();
 }
 
 #[test]
 fn a_full_disk_is_waited_for() {
     let reference = finished_run(&[]);
     let dir = scratch();
-    go(dir.path(), &plan(&[]), &failing(|i| (40..140).contains(&i).then_some(Fault::Full))).unwrap().unwrap();
+    go(dir.path(), &plan(&[]), &failing(|i, _| (40..140).contains(&i).then_some(Fault::Full)))
+        .unwrap()
+        .unwrap();
     assert_eq!(essence(dir.path()), essence(reference.path()));
     super::events::agree_with_metrics(dir.path());
 }
@@ -73,7 +140,7 @@ fn a_full_disk_is_waited_for() {
 #[test]
 fn a_disk_that_stays_full_ends_the_run_with_its_last_checkpoint() {
     let dir = scratch();
-    let full = failing(|i| (i >= 60).then_some(Fault::Full));
+    let full = failing(|i, _| (i >= 120).then_some(Fault::Full));
     let failure =
         go(dir.path(), &plan(&[]), &RunOptions { give_up_after: Duration::ZERO, ..full }).unwrap_err();
     assert_eq!(failure.code, 74);
@@ -84,7 +151,7 @@ fn a_disk_that_stays_full_ends_the_run_with_its_last_checkpoint() {
     // The same while it waits for room at the end and somebody asks to stop.
     let dir = scratch();
     let stop = Arc::new(AtomicBool::new(false));
-    let full = failing(|i| (i >= 60).then_some(Fault::Full));
+    let full = failing(|i, _| (i >= 120).then_some(Fault::Full));
     let options = RunOptions { retry_every: Duration::from_mins(1), ..full };
     let asking = Arc::clone(&stop);
     let asked = std::thread::spawn(move || {

@@ -5,7 +5,11 @@ mod events;
 pub mod fake;
 pub mod faults;
 mod interruption;
+mod memory;
+mod power;
 mod refusal;
+mod strangers;
+mod takeover;
 
 use std::fs;
 use std::path::Path;
@@ -48,6 +52,22 @@ fn go(dir: &Path, plan: &Plan, options: &RunOptions) -> Outcome<Option<Finished>
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// A copy of a run directory.
+fn copy(from: &Path) -> tempfile::TempDir {
+    let to = scratch();
+    for folder in ["", checkpoint::FOLDER] {
+        for entry in fs::read_dir(from.join(folder)).into_iter().flatten().map(|entry| entry.unwrap()) {
+            let name = to.path().join(folder).join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                fs::create_dir(name).unwrap();
+            } else {
+                fs::copy(entry.path(), name).unwrap();
+            }
+        }
+    }
+    to
 }
 
 /// A finished run in a directory of its own.

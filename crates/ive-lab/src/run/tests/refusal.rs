@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::*;
+use crate::lock::lock;
 use crate::run::checkpoint::FOLDER;
 use crate::run::manifest::Manifest;
 use crate::run::status::{State, Status};
@@ -77,7 +78,7 @@ fn a_changed_or_damaged_configuration_is_noticed() {
 /// Changes the newest manifest and seals it again, as another program would have written it.
 fn forge(dir: &Path, change: impl Fn(&mut Manifest)) {
     let path = dir.join(FOLDER).join("000000001000.json");
-    let mut manifest = Manifest::read(&path).unwrap();
+    let mut manifest = Manifest::read(&Disk::default(), &path).unwrap();
     change(&mut manifest);
     fs::write(path, manifest.to_bytes().unwrap()).unwrap();
 }

@@ -7,7 +7,7 @@ use kuva::render::color::Color;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
 
 use super::axes::Axis;
-use super::plot::{rect, text};
+use super::plot::{line, rect, text};
 use crate::exit::{Failure, Outcome};
 
 const WIDTH: f64 = 1120.0;
@@ -203,10 +203,6 @@ fn badge(out: &mut Vec<Primitive>, (cx, cy): (f64, f64), number: usize) {
         *color = Some(Color::Rgb(255, 255, 255));
     }
     out.push(digit);
-}
-
-fn line((x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: Color, stroke_width: f64) -> Primitive {
-    Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray: None }
 }
 
 #[cfg(test)]

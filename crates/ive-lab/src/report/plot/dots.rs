@@ -62,18 +62,16 @@ pub fn dots(
     legend: &[(Marker, &str)],
     columns: usize,
 ) -> Outcome<Figure> {
-    let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels
-        .iter()
-        .map(|panel| {
-            let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
-            let axes = layout(&plots, &panel.title, "", &panel.y)
-                .with_x_categories(panel.categories.clone())
-                .with_x_axis_min(0.4)
-                .with_x_axis_max(panel.categories.len() as f64 + 0.6)
-                .with_y_axis_min(0.0);
-            (plots, axes)
-        })
-        .unzip();
+    let draw = |panel: &DotPanel| {
+        let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
+        let axes = layout(&plots, &panel.title, "", &panel.y)
+            .with_x_categories(panel.categories.clone())
+            .with_x_axis_min(0.4)
+            .with_x_axis_max(panel.categories.len() as f64 + 0.6)
+            .with_y_axis_min(0.0);
+        (plots, axes)
+    };
+    let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels.iter().map(draw).unzip();
     let entry = |(marker, label): &(Marker, &str)| LegendEntry {
         label: (*label).to_owned(),
         color: "#444444".to_owned(),
@@ -82,7 +80,8 @@ pub fn dots(
     };
     let entries = legend.iter().map(entry).collect();
     let grid = grid(plots, layouts, columns).with_shared_legend_entries(entries);
-    finish(name, caption, &with_legend(grid, panels.len(), columns).render())
+    let figure = finish(name, caption, with_legend(grid, panels.len(), columns).render())?;
+    Ok(figure.in_pieces(panels.iter().map(draw)))
 }
 
 fn scatter(dots: &Dots) -> Plot {

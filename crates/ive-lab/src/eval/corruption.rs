@@ -47,8 +47,8 @@ impl Corruption {
             Self::CellsShuffled => "cells shuffled",
             Self::Noise => "noise, same density",
             Self::DenseNoise => "dense noise (30 %)",
-            Self::ChannelsRolled => "channels rolled by one",
-            Self::Flipped => "flipped top to bottom",
+            Self::ChannelsRolled => "channels rolled",
+            Self::Flipped => "upside down",
             Self::Merged => "two states merged",
             Self::Empty => "empty board",
         }

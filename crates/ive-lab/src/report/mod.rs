@@ -1,7 +1,9 @@
 //! The report: one HTML file with everything in it, and the same numbers as files.
 
 mod axes;
+pub mod board;
 pub mod date;
+pub mod exhibit;
 pub mod film;
 pub mod headline;
 pub mod number;

@@ -1,4 +1,4 @@
-//! Figures, as SVG and PNG. Only this file, its folder and `film` name the plotting library.
+//! Figures, as SVG and PNG. Only this file, its folder, `board`, `exhibit` and `film` name the plotting library.
 
 mod dots;
 mod forest;

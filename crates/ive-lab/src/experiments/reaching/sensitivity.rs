@@ -61,8 +61,8 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
     let mut table = Table::new(
         "Sensitivity: probability at the unseen cell at the last step when seeking and when avoiding σ, and the area under the ROC curve \
          of σ-IVE for unvisited pairs; mean ± standard error over seeds, one change at a time from the settings of this run. Rows without Adam use the \
-         limit of the learners; those marked (base) change nothing, and repeat the same numbers. The highlighted row is the one that matters most: \
-         without the member k = 0, σ-IVE hardly tells visited pairs from others.",
+         limit of the learners; those marked (base) change nothing, and repeat the same numbers. The highlighted row leaves out the \
+         member k = 0: compare its AUROC, where 0.5 is chance, with the base.",
         &[
             "change",
             "seeds",

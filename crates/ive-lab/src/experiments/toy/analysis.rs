@@ -119,7 +119,7 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
         curves.insert(
             0,
             Curve {
-                label: "mean μ, and band μ ± σ".into(),
+                label: "mean μ ± σ".into(),
                 colour: colour::IVE,
                 points: points(&ensemble.mean()),
                 spread: ensemble.std(),

@@ -45,7 +45,7 @@ impl Corruption {
     pub fn name(self) -> &'static str {
         match self {
             Self::CellsShuffled => "cells shuffled",
-            Self::Noise => "noise, same density",
+            Self::Noise => "noise (same density)",
             Self::DenseNoise => "dense noise (30 %)",
             Self::ChannelsRolled => "channels rolled",
             Self::Flipped => "upside down",

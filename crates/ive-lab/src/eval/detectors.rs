@@ -68,7 +68,7 @@ fn silent(report: &Report) -> String {
         return String::new();
     }
     let text =
-        format!("σ-IVE is below 0.5 for {}: an alarm on high σ would be silent there.", names.join("; "));
+        format!("σ-IVE is below 0.5 for {}: an alarm on high σ would be silent there.", names.join(", "));
     crate::report::terminal::wrap(&text, 80).join("\n") + "\n"
 }
 
@@ -131,7 +131,7 @@ mod tests {
             mean_sigma: sigma.map(|_| 0.07),
             mean_value: 3.6,
             detections: vec![Detection {
-                corruption: "noise, same density",
+                corruption: "noise (same density)",
                 sigma,
                 sigma_interval: interval.filter(|_| sigma.is_some()),
                 sigma_over_mu: sigma.map(|_| 0.75),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_alarm_that_would_be_silent_is_named() {
-        let words = "σ-IVE is below 0.5 for noise, same density: an alarm on high σ would be silent";
+        let words = "σ-IVE is below 0.5 for noise (same density): an alarm on high σ would be silent";
         assert!(table(&report(Some(0.07), 40)).contains(words));
         assert!(!table(&report(Some(0.5), 40)).contains("silent"));
         assert!(!table(&report(None, 40)).contains("silent"));

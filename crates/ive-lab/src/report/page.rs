@@ -115,10 +115,10 @@ fn chapter(findings: &Findings) -> String {
 fn figure(folder: &str, figure: &Figure) -> String {
     let panels: String = figure.panels.iter().map(|p| format!("<div class=\"panel\">{p}</div>")).collect();
     let key = |(colour, label): &(String, String)| {
-        format!(
-            "<li><svg width=\"22\" height=\"10\" aria-hidden=\"true\"><rect y=\"3\" width=\"22\" height=\"4\" fill=\"{colour}\"/></svg> {}</li>",
-            escape(label)
-        )
+        let bar = format!("<rect y=\"3\" width=\"22\" height=\"4\" fill=\"{colour}\"/>");
+        let sample = format!("<svg width=\"22\" height=\"10\" aria-hidden=\"true\">{bar}</svg> ");
+        let sample = if colour.is_empty() { String::new() } else { sample };
+        format!("<li>{sample}{}</li>", escape(label))
     };
     let legend: String = figure.legend.iter().map(key).collect();
     let legend = if legend.is_empty() { legend } else { format!("<ul class=\"legend\">{legend}</ul>") };

@@ -52,7 +52,8 @@ pub struct Figure {
     pub png: Vec<u8>,
     /// The drawing in pieces, without a legend, for a page that is too narrow for all of it side by side.
     pub panels: Vec<String>,
-    /// Colours and what they mean; empty where the pieces say it themselves.
+    /// Colours and what they mean; no colour where the words have a sign of their own. Empty where the pieces say it
+    /// themselves.
     pub legend: Vec<(String, String)>,
     /// How the page arranges the pieces: `curves`, `maps`, or `whole` for one that stays as it is.
     pub kind: &'static str,
@@ -146,7 +147,7 @@ fn layout(plots: &[Plot], title: &str, x: &str, y: &str) -> Layout {
         .with_title_size(15)
         .with_label_size(13)
         .with_tick_size(12)
-        .with_body_size(13)
+        .with_body_size(12)
         .with_grid_line_width(0.5)
 }
 

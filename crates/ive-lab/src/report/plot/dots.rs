@@ -20,6 +20,15 @@ pub enum Marker {
 }
 
 impl Marker {
+    /// As a letter.
+    fn sign(self) -> char {
+        match self {
+            Self::Circle => '●',
+            Self::Square => '■',
+            Self::Diamond => '◆',
+        }
+    }
+
     fn shape(self) -> MarkerShape {
         match self {
             Self::Circle => MarkerShape::Circle,
@@ -54,6 +63,15 @@ pub struct DotPanel {
     pub dots: Vec<Dots>,
 }
 
+impl DotPanel {
+    /// The upper end of the highest dot or error bar.
+    fn highest(&self) -> f64 {
+        let ends =
+            self.dots.iter().flat_map(|d| &d.points).map(|p| p.1 + if p.2.is_finite() { p.2 } else { 0.0 });
+        ends.fold(0.0, f64::max)
+    }
+}
+
 /// Panels side by side, `columns` to a row, with one legend for the shapes.
 pub fn dots(
     name: &str,
@@ -68,7 +86,8 @@ pub fn dots(
             .with_x_categories(panel.categories.clone())
             .with_x_axis_min(0.4)
             .with_x_axis_max(panel.categories.len() as f64 + 0.6)
-            .with_y_axis_min(0.0);
+            // Dots at zero are not cut by the axis.
+            .with_y_axis_min(-0.03 * panel.highest());
         (plots, axes)
     };
     let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels.iter().map(draw).unzip();
@@ -81,7 +100,8 @@ pub fn dots(
     let entries = legend.iter().map(entry).collect();
     let grid = grid(plots, layouts, columns).with_shared_legend_entries(entries);
     let figure = finish(name, caption, with_legend(grid, panels.len(), columns).render())?;
-    Ok(figure.in_pieces(panels.iter().map(draw)))
+    let legend = legend.iter().map(|(marker, label)| (String::new(), format!("{} {label}", marker.sign())));
+    Ok(Figure { legend: legend.collect(), ..figure.in_pieces(panels.iter().map(draw)) })
 }
 
 fn scatter(dots: &Dots) -> Plot {

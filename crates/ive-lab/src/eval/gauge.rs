@@ -141,7 +141,9 @@ mod tests {
     #[test]
     fn the_past_is_bright_and_the_future_faint() {
         let values: Vec<f64> = (0..50).map(|t| f64::from(t % 7)).collect();
-        let count = |now: usize, ink: u8| drawn(&values, now).pixels.iter().filter(|&&p| p == ink).count();
+        let count = |now: usize, ink: u8| -> usize {
+            drawn(&values, now).pixels.into_iter().map(|p| usize::from(p == ink)).sum()
+        };
         assert!(count(10, 4) < count(40, 4) && count(10, 1) > count(40, 1));
         let canvas = drawn(&values, 10);
         let rows: Vec<&[u8]> = canvas.pixels.chunks(240).collect();

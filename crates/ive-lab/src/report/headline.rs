@@ -8,6 +8,11 @@ pub fn bounds(claim: &Claim) -> Option<(f64, f64)> {
     Some(claim.interval).filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
+/// What is counted: seeds, or pairs of runs with the same game and seed.
+fn units(all: &[Findings]) -> &'static str {
+    if all.iter().all(|f| f.name == "minatar") { "pairs of runs" } else { "seeds" }
+}
+
 /// `11 of 15 claims supported, 1 not supported, 3 not decided`, and why nothing is decided where that is so.
 pub fn headline(all: &[Findings]) -> String {
     let claims: Vec<&Claim> = all.iter().flat_map(|f| &f.claims).collect();
@@ -17,7 +22,9 @@ pub fn headline(all: &[Findings]) -> String {
     let without = claims.iter().filter(|c| bounds(c).is_none()).count();
     if without == claims.len() {
         return format!(
-            "Nothing is decided ({without} claims): fewer than {MIN_SEEDS} seeds give no interval."
+            "Nothing is decided ({without} claim{}): fewer than {MIN_SEEDS} {} give no interval.",
+            if without == 1 { "" } else { "s" },
+            units(all)
         );
     }
     let of = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
@@ -28,7 +35,7 @@ pub fn headline(all: &[Findings]) -> String {
         }
     }
     if without > 0 {
-        line += &format!(" ({without} for want of {MIN_SEEDS} seeds)");
+        line += &format!(" ({without} for want of {MIN_SEEDS} {})", units(all));
     }
     line + "."
 }
@@ -39,6 +46,6 @@ pub fn advice(all: &[Findings], preset: &str) -> Option<String> {
     claims.peek()?;
     claims.all(|c| bounds(c).is_none()).then(|| {
         let this = if preset == "smoke" { "The preset smoke only shows that everything runs. " } else { "" };
-        format!("{this}Use a larger preset or --seeds {MIN_SEEDS} or more for verdicts.")
+        format!("{this}Use a larger --preset, or more --seeds, for verdicts.")
     })
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Findings;
 use super::headline::{advice, bounds, headline};
-use super::number::ranged;
+use super::number::{ranged, real_minus};
 use super::plot::Figure;
 use super::table::{Table, escape};
 use crate::claim::{Claim, Verdict};
@@ -147,7 +147,7 @@ fn claims(claims: &[Claim]) -> String {
              <td class=\"number\"><b>{}</b><br><small>{}</small></td><td class=\"verdict {class}\">{}</td></tr>\n",
             c.hypothesis,
             escape(&c.claim),
-            how.join("; ").replace(" ± ", "\u{a0}±\u{a0}"),
+            real_minus(&how.join("; ")).replace(" ± ", "\u{a0}±\u{a0}"),
             ranged(c.effect, bounds(c)),
             c.unit.words(),
             c.verdict.words()

@@ -187,7 +187,7 @@ mod tests {
         let few = findings(vec![claim(1.0, unbounded, Verdict::NotDecided)]);
         let shown = verdicts(&few, Terminal { width: 80, colours: false });
         let first = shown.lines().next();
-        assert_eq!(first, Some("Nothing is decided (1 claims): fewer than 10 seeds give no interval."));
+        assert_eq!(first, Some("Nothing is decided (1 claim): fewer than 10 seeds give no interval."));
     }
 
     #[test]

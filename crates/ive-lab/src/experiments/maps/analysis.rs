@@ -164,7 +164,7 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
     figure_3.extend(FIGURE_3.map(single));
     figure_3.push(map("visits", &format!("mean of {} seeds", all.len()), mean_map(&visits)));
     figure_3.extend(FIGURE_3.map(average));
-    let caption = "Figure 3. Left: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
+    let caption = "Figure 3. First: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
                    twenty steps, over twenty value tables, and over twenty models; first one seed, then the mean over seeds of the maps scaled to 0–1. Below \
                    each map: its smallest and its largest number.";
     let grid = |name: &str, what: &str, panel: &dyn Fn(usize) -> Map| {

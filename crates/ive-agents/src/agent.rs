@@ -54,6 +54,13 @@ pub trait Agent: Send {
     /// Greedy decisions for a batch of observations, one after the other in memory.
     fn decide(&mut self, observations: &[u8]) -> Vec<Decision>;
 
+    /// The values of the observations just encoded, without a step of the model: the member k = 0, which
+    /// [`decide`](Self::decide) leaves out because a value prediction network never trains it. Empty without a model.
+    fn encoded_values(&self, observations: &[u8]) -> Vec<f64> {
+        let _ = observations;
+        Vec::new()
+    }
+
     /// The actions of [`decide`](Self::decide) alone, for those who do not ask what is expected of them.
     fn act(&mut self, observations: &[u8]) -> Vec<usize> {
         self.decide(observations).into_iter().map(|decision| decision.action).collect()

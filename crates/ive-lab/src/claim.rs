@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::report::unit::Unit;
+
 /// Does the claim hold here?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -55,6 +57,8 @@ pub struct Claim {
     pub hypothesis: &'static str,
     /// The claim, in our words.
     pub claim: String,
+    /// What the effect is measured in.
+    pub unit: Unit,
     /// What was measured.
     pub measure: String,
     /// The effect and its 95 % interval over seeds.

@@ -46,6 +46,35 @@ fn all_experiments_write_a_report_and_every_file_it_promises() {
     }
     let report = std::fs::read_to_string(dir.0.join("out/report.html")).unwrap();
     assert_eq!(report.matches("<figure").count(), 5);
+    let first = text(&output.stdout).lines().find(|l| !l.is_empty()).map(str::to_owned).unwrap();
+    assert!(first.starts_with("Nothing is decided") && report.contains(&first), "{first}");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "wider than 80 columns:\n{shown}");
+    assert!(!shown.contains('\x1b'), "no colours without a terminal");
+    for words in [
+        "Glossary",
+        "fewer than 10 seeds",
+        "prefers-color-scheme: dark",
+        "ratio; 1 = no effect",
+        "AUROC; 0.5 = no effect",
+        "difference of probabilities; 0 = no effect",
+        "commit ",
+        "first passage: probability of having been there at least once",
+        "is at the unseen cell at step",
+        "(base)",
+        "href=\"reaching/reaching_sensitivity.csv\"",
+        "href=\"maps/maps_sigma.csv\"",
+        "href=\"toy/toy.png\"",
+    ] {
+        assert!(report.contains(words), "{words} is not in the report");
+    }
+    for name in ["BeingAt", "FirstPassage", "TieRule", "ties: Random", ">-0", "[-"] {
+        assert!(!report.contains(name), "{name} is in the report");
+    }
+    for link in report.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let there = link.starts_with('#') || dir.0.join("out").join(link).exists();
+        assert!(there, "{link} leads nowhere");
+    }
     for fetch in ["src=\"", "href=\"http", "url(http", "@import"] {
         assert!(!report.contains(fetch), "the report must fetch nothing, but has {fetch}");
     }

@@ -6,6 +6,7 @@ mod session;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Output;
 
 use session::{Scratch, json, refused, text};
 
@@ -65,6 +66,10 @@ fn steps_sums_and_statistics_agree() {
     }
     let begins = |file: &str, with: &[u8]| std::fs::read(dir.0.join(file)).unwrap().starts_with(with);
     assert!(begins("out/episode.png", b"\x89PNG") && begins("out/episode.gif", b"GIF89a"));
+    // The board is square; the strips of μ and σ lie below it.
+    let gif = std::fs::read(dir.0.join("out/episode.gif")).unwrap();
+    let side = |at: usize| u16::from_le_bytes([gif[at], gif[at + 1]]);
+    assert!(side(6) == 240 && side(8) > 300, "{} × {}", side(6), side(8));
     let files = std::fs::read_dir(dir.0.join("out")).unwrap().count();
     assert_eq!(files, 3, "no temporary files are left");
 }
@@ -88,29 +93,71 @@ fn episodes_are_those_of_the_result_and_of_their_seed() {
     assert_eq!(json_of(&dir, "eval vpn-v1 --json")["members"], "k=1..5");
     let shown = text(&dir.ive("eval dqn --episodes 2 --csv dqn.csv --plot dqn.png").stdout);
     assert!(shown.contains("dqn has no model") && !shown.contains("mean σ"), "{shown}");
-    assert!(shown.contains("2 episodes: return") && shown.contains("standard error"), "{shown}");
+    assert!(shown.contains("(2 episodes;") && shown.contains("± error"), "{shown}");
+    let wide = text(&dir.ive("eval vpn-v1 --episodes 3").stdout);
+    assert!(wide.lines().all(|line| line.chars().count() <= 80), "wider than 80 columns:\n{wide}");
+    assert!(wide.contains("predicted") && wide.contains("mean σ"), "{wide}");
     assert!(!csv(&dir.0.join("dqn.csv"))[0].contains_key("sigma"));
     assert!(dir.0.join("dqn.png").exists());
 }
 
+/// k = 0 is left out unless somebody asks for it, and the output says why.
 #[test]
-fn strange_states_get_a_table() {
-    let dir = Scratch::new("eval-strange");
+fn members_are_those_asked_for() {
+    let dir = Scratch::new("eval-members");
+    train(&dir, "mu-ive", "it");
+    let usual = dir.ive("eval it --csv usual.csv");
+    let words = |output: &Output| text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "k = 0 is left out, because a value prediction network never trains the value";
+    assert!(words(&usual).contains(why), "{}", words(&usual));
+    let all = dir.ive("eval it --members 0..5 --csv all.csv");
+    assert!(words(&all).contains("over the members k=0..5"), "{}", words(&all));
+    let (usual, all) = (csv(&dir.0.join("usual.csv")), csv(&dir.0.join("all.csv")));
+    assert!(!usual[0].contains_key("member_0") && usual.len() == all.len());
+    for (a, b) in usual.iter().zip(&all) {
+        (1..=5).for_each(|k| assert_eq!(a[&format!("member_{k}")], b[&format!("member_{k}")]));
+        let mu = (0..=5).map(|k| number(b, &format!("member_{k}"))).sum::<f64>() / 6.0;
+        assert!((number(b, "mu") - mu).abs() < 1e-12);
+    }
+    refused(&dir.ive("eval it --members 1..9"), 64, &["trained to predict 5 steps", "k=0..5, not k=1..9"]);
+    train(&dir, "dqn", "dqn");
+    refused(&dir.ive("eval dqn --members 0..5"), 64, &["this agent has no model"]);
+}
+
+#[test]
+fn corrupted_states_get_a_table_with_intervals_scores_and_a_picture() {
+    let dir = Scratch::new("eval-ood");
     train(&dir, "vpn-v5", "v5");
-    let found = json_of(&dir, "eval v5 --strange --states 40 --json");
+    let found = json_of(&dir, "eval v5 --ood --states 40 --json --csv scores.csv --plot detectors.png");
     assert_eq!((&found["states"], &found["members"]), (&40.into(), &"k=1..5".into()));
     let detections = found["detections"].as_array().unwrap();
     assert_eq!(detections.len(), 7);
     for one in detections {
-        let [sigma, low] = ["sigma", "low_value"].map(|key| one[key].as_f64().unwrap());
-        assert!((0.0..=1.0).contains(&sigma) && (0.0..=1.0).contains(&low), "{one}");
+        let [sigma, relative, low] =
+            ["sigma", "sigma_over_mu", "low_value"].map(|key| one[key].as_f64().unwrap());
+        assert!([sigma, relative, low].iter().all(|area| (0.0..=1.0).contains(area)), "{one}");
         assert!(one["better"].is_null() || (one["better"] == "sigma") == (sigma > low), "{one}");
+        let [from, to] = [0, 1].map(|end| one["sigma_interval"][end].as_f64().unwrap());
+        assert!(from <= sigma && sigma <= to, "{one}");
     }
-    assert_eq!(found, json_of(&dir, "eval v5 --strange --states 40 --json"));
-    let shown = text(&dir.ive("eval v5 --strange --states 40").stdout);
-    for word in ["two states merged", "σ-IVE", "low value (−μ)", "AUROC", "mean σ", "*"] {
+    assert_eq!(found, json_of(&dir, "eval v5 --strange --states 40 --json"), "the old name does the same");
+    let scores = csv(&dir.0.join("scores.csv"));
+    assert_eq!(scores.len(), 8 * 40);
+    let of = |name: &str| -> Vec<f64> {
+        scores.iter().filter(|row| row["corruption"] == name).map(|row| number(row, "sigma")).collect()
+    };
+    let (ordinary, empty) = (of("none"), of("empty board"));
+    let wins = |&x: &f64| {
+        ordinary.iter().map(|&y| if x == y { 0.5 } else { f64::from(u8::from(x > y)) }).sum::<f64>()
+    };
+    let area = empty.iter().map(wins).sum::<f64>() / 1600.0;
+    assert!((area - detections[6]["sigma"].as_f64().unwrap()).abs() < 1e-12, "the scores give the AUROC");
+    assert!(std::fs::read(dir.0.join("detectors.png")).unwrap().starts_with(b"\x89PNG"));
+    let shown = text(&dir.ive("eval v5 --ood --states 40").stdout);
+    for word in ["two states merged", "σ-IVE", "σ/|μ|", "low value", "AUROC", "mean σ", "*", "episodes"] {
         assert!(shown.contains(word), "{word} is not in\n{shown}");
     }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "wider than 80 columns:\n{shown}");
 }
 
 #[test]
@@ -155,7 +202,7 @@ fn what_is_no_run_or_no_place_for_a_file_is_refused() {
         refused(&dir.ive(line), code, &[words]);
     }
     for line in
-        ["eval it --episodes 0", "eval it --epsilon 1.5", "eval it --states 9", "eval it --strange --gif x"]
+        ["eval it --episodes 0", "eval it --epsilon 1.5", "eval it --states 9", "eval it --ood --gif x"]
     {
         assert_eq!(dir.ive(line).status.code(), Some(64), "{line}");
     }

@@ -4,7 +4,7 @@
 //! bootstraps come from plans with a copy of the network that is renewed now and then. Spec: Oh et al., 2017, with the
 //! asynchronous workers replaced by one update after the other, and with replay, which is ours (docs/deviations.md).
 
-use ive::Rng;
+use ive::{Rng, ValueFunction};
 use ive_envs::VectorEnvironment;
 use ive_envs::minatar::ByteWorld;
 
@@ -354,6 +354,12 @@ impl Agent for Vpn {
             });
         }
         decisions
+    }
+
+    fn encoded_values(&self, observations: &[u8]) -> Vec<f64> {
+        let model = self.model();
+        let values = model.encode(observations).map_err(Into::into).and_then(|states| model.values(&states));
+        values.expect("observations are whole boards of zeros and ones")
     }
 
     fn act(&mut self, observations: &[u8]) -> Vec<usize> {

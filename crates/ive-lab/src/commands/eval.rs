@@ -4,39 +4,45 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use ive::Members;
 use ive_agents::Agent;
 use ive_envs::Environment;
 use ive_envs::minatar::Game;
 use serde_json::{Value, json};
 
-use super::play::record::{Recorder, Recording};
-use super::play::view::View;
 use super::runs::find;
-use crate::eval::episode::{Episode, Manner, member_set, play};
-use crate::eval::{portrait, show, strange};
+use crate::eval::episode::{Episode, Manner, play};
+use crate::eval::{animation, detectors, members, ood, portrait, show};
 use crate::exit::{Failure, Outcome};
+use crate::experiments::minatar::published;
+use crate::report::table::grouped;
+use crate::report::terminal::{Terminal, wrap};
 use crate::run::{Plan, agents::worlds, load};
 use crate::store::{pretty, write_atomically};
 
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE
-and σ-IVE (mean and standard deviation of the k-step values of that action along the plan) and the
-discounted return that followed. Several episodes get a line each. Without --seed the worlds are
-those of the greedy episodes in the run's result.json. Runs that are still in training can be looked
-at, too: the newest checkpoint counts.
+One episode is shown step by step: the action, the reward, μ-IVE and σ-IVE (mean and standard
+deviation of the k-step values of that action along the plan) and the discounted return that
+followed; the value by which the agent chose, if it is another. Several episodes get a line each.
+Without --seed the episodes are the greedy ones of the run's result.json. Runs that are still in
+training can be looked at, too: the newest checkpoint counts.
 
---strange shows the agent corrupted states and says how well σ-IVE tells them from ordinary ones,
-beside the trivial detector \"low predicted value\". Differences below about 0.03 mean little with
-512 states.
+--members says over which k: 1..5 by default. k = 0 is left out, because a value prediction network
+never trains the value of the state it has just encoded; 0..5 adds it.
+
+--ood is the out-of-distribution test. It shows the agent corrupted states and says how well σ-IVE
+tells them from ordinary ones, beside σ/|μ| and the trivial detector \"low predicted value\", with
+intervals by episode. With --csv it writes the scores of every state, with --plot a picture.
 
 Examples:
   ive eval breakout-mu-ive-0                                 one episode, step by step
   ive eval breakout-mu-ive-0 --plot episode.png --gif episode.gif
   ive eval runs/breakout-mu-ive-0 --episodes 100 --csv steps.csv
+  ive eval runs/breakout-mu-ive-0 --members 0..5
   ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --seed 7 --json
-  ive eval runs/breakout-mu-ive-0 --strange
+  ive eval runs/breakout-mu-ive-0 --ood --csv scores.csv --plot detectors.png
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 74 input or output.")]
 pub struct EvalArgs {
@@ -51,23 +57,26 @@ pub struct EvalArgs {
     /// The probability of a random action; value, μ and σ then still are those of the greedy one
     #[arg(long, default_value = "0", value_name = "E", value_parser = probability)]
     epsilon: f64,
-    /// Write all steps of all episodes, with every member of the ensemble
+    /// Which members μ and σ are taken over [default: 1.. as far as the model was trained]
+    #[arg(long, value_name = "K..K", value_parser = members::parse)]
+    members: Option<Members>,
+    /// Write all steps of all episodes, with every member of the ensemble; with --ood, the scores of every state
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw the first episode: values and σ over time, and pictures of the game
+    /// Draw the first episode: values and σ over time, and pictures of the game; with --ood, the detectors
     #[arg(long, value_name = "FILE.png")]
     plot: Option<PathBuf>,
-    /// Write an animation of the first episode
+    /// Write an animation of the first episode, with μ and σ below the board
     #[arg(long, value_name = "FILE.gif")]
     gif: Option<PathBuf>,
     /// Print JSON: a summary of each episode and of all
     #[arg(long)]
     json: bool,
-    /// Do not play: does σ notice strange states?
-    #[arg(long, conflicts_with_all = ["episodes", "epsilon", "csv", "plot", "gif"])]
-    strange: bool,
+    /// Out-of-distribution test: does σ notice corrupted states?
+    #[arg(long, visible_alias = "strange", conflicts_with_all = ["episodes", "epsilon", "gif"])]
+    ood: bool,
     /// How many ordinary states are corrupted
-    #[arg(long, requires = "strange", default_value_t = 512, value_name = "N",
+    #[arg(long, requires = "ood", default_value_t = 512, value_name = "N",
           value_parser = clap::value_parser!(u32).range(2..=100_000))]
     states: u32,
 }
@@ -88,45 +97,52 @@ pub fn run(args: &EvalArgs) -> Outcome {
     let about = json!({
         "run": dir.display().to_string(), "agent": plan.agent, "world": plan.world, "step": agent.steps(), "seed": seed,
     });
-    if args.strange {
-        return look_for_strange(args, &plan, agent.as_mut(), seed, about);
+    if args.ood {
+        return out_of_distribution(args, &plan, agent.as_mut(), seed, about);
     }
-    let manner = Manner { seed, epsilon: args.epsilon, discount: discount(&plan)? };
+    let (discount, members) = (discount(&plan)?, args.members.clone());
+    let manner = Manner { seed, epsilon: args.epsilon, discount, members };
     let several = args.episodes > 1;
     let actions = worlds(&plan)?(0).spec().actions.clone();
     let mut episodes: Vec<Episode> = Vec::new();
     for number in 0..args.episodes as usize {
         let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
-        let episode = play(agent.as_mut(), &plan, manner, number, watch)?;
+        let episode = play(agent.as_mut(), &plan, &manner, number, watch)?;
         if !args.json && number == 0 {
-            print(&format!("{}\n", heading(&plan, agent.steps(), &episode)))?;
+            print(&heading(&plan, agent.steps(), episode.members.as_ref()))?;
         }
         if !args.json && several {
-            print(&format!("episode {number}: {}\n", show::line(&episode)))?;
+            let head = if number == 0 { format!("\n{}\n", show::head(&episode)) } else { String::new() };
+            print(&format!("{head}{}\n", show::row(&episode)))?;
         }
         episodes.push(episode);
     }
-    let title = format!("{} in {} after {} steps of training", plan.agent, plan.world, agent.steps());
-    write_files(args, &episodes, &actions, &plan, &title, manner.discount)?;
+    write_files(args, &episodes, &actions, &plan, agent.steps(), discount)?;
     if args.json {
-        let members = member_set(episodes[0].members()).map(|set| set.to_string());
+        let members = episodes[0].members.as_ref().map(ToString::to_string);
         let how = json!({ "epsilon": manner.epsilon, "discount": manner.discount, "members": members });
         return print_json(&[about, how, show::json(&episodes)]);
     }
-    let means = format!("predicted and realised are means over the steps, γ = {}", manner.discount);
+    let means = format!("predicted and realised are means over the steps, γ = {discount}");
     if several {
-        let line = show::summary(&episodes);
-        return print(&format!("{line}\n(mean ± standard error over episodes; {means})\n"));
+        let lines = show::summary(&episodes);
+        return print(&format!("{lines}\n({} episodes; {means})\n", episodes.len()));
     }
     let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
-    print(&format!("\n{table}\n{line}\n({means})\n"))
+    print(&format!("\n{table}\n{}({means})\n", paragraph(&line)))
+}
+
+/// A text in lines that fit the terminal.
+fn paragraph(text: &str) -> String {
+    wrap(text, Terminal::here().width).join("\n") + "\n"
 }
 
 /// What is shown, and over which members.
-fn heading(plan: &Plan, steps: u64, episode: &Episode) -> String {
+fn heading(plan: &Plan, steps: u64, members: Option<&Members>) -> String {
     let Plan { agent, world, .. } = plan;
-    let note = show::members_note(episode.members(), agent);
-    format!("{agent} in {world} after {steps} of {} steps of training; {note}", plan.steps)
+    let whole = if steps > plan.steps { " (a run ends with a whole round)" } else { "" };
+    let about = format!("{agent} in {world} after {steps} of {} steps of training{whole}.", plan.steps);
+    paragraph(&about) + &paragraph(&(members::note(members, agent) + "."))
 }
 
 /// γ, which every agent has among its settings.
@@ -136,50 +152,62 @@ fn discount(plan: &Plan) -> Outcome<f64> {
     number.ok_or_else(|| Failure::config(format!("{}: the run has no setting `discount`", plan.agent)))
 }
 
+/// The game of a run, whose boards can be drawn.
+fn game(plan: &Plan) -> Outcome<Game> {
+    let game = plan.world.strip_prefix("minatar:").and_then(Game::from_name);
+    game.ok_or_else(|| Failure::usage(format!("there are no pictures of {}", plan.world)))
+}
+
+/// `mu-ive after 300 000 steps of training`.
+fn trained(plan: &Plan, steps: u64) -> String {
+    format!("{} after {} steps of training", plan.agent, grouped(steps))
+}
+
 fn write_files(
     args: &EvalArgs,
     episodes: &[Episode],
     actions: &[&str],
     plan: &Plan,
-    title: &str,
+    steps: u64,
     discount: f64,
 ) -> Outcome {
-    let game = || {
-        let game = plan.world.strip_prefix("minatar:").and_then(Game::from_name);
-        game.ok_or_else(|| Failure::usage(format!("there are no pictures of {}", plan.world)))
-    };
     if let Some(path) = &args.csv {
         write_atomically(path, show::csv(episodes, actions).as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        write_atomically(path, &portrait::draw(&episodes[0], game()?, title, discount)?)?;
+        let game = game(plan)?;
+        let (name, agent) = (published::title(game), trained(plan, steps));
+        let occasion = portrait::Occasion { game, name, agent: &agent, discount };
+        write_atomically(path, &portrait::draw(&episodes[0], occasion)?)?;
     }
     if let Some(path) = &args.gif {
-        let recording = Recording { gif: Some(path.clone()), fps: 8, ..Recording::default() };
-        let mut recorder = Recorder::new(View::of(&plan.world)?, recording)?;
-        episodes[0].sights.iter().try_for_each(|sight| recorder.add(sight))?;
-        recorder.finish()?;
+        write_atomically(path, &animation::gif(&episodes[0], game(plan)?, animation::SCALE)?)?;
     }
     Ok(())
 }
 
-fn look_for_strange(args: &EvalArgs, plan: &Plan, agent: &mut dyn Agent, seed: u64, about: Value) -> Outcome {
-    let report = strange::detect(agent, &worlds(plan)?, args.states as usize, seed)?;
+fn out_of_distribution(
+    args: &EvalArgs,
+    plan: &Plan,
+    agent: &mut dyn Agent,
+    seed: u64,
+    about: Value,
+) -> Outcome {
+    let seen = ood::look(agent, &worlds(plan)?, args.states as usize, seed, args.members.as_ref())?;
+    let report = ood::judge(&seen)?;
+    if let Some(path) = &args.csv {
+        write_atomically(path, detectors::csv(&seen).as_bytes())?;
+    }
+    if let Some(path) = &args.plot {
+        let who = format!("{} in {}", trained(plan, agent.steps()), plan.world);
+        write_atomically(path, &detectors::draw(&seen, &report, game(plan)?, &who)?)?;
+    }
     if args.json {
         let report = serde_json::to_value(&report).map_err(|e| Failure::internal(e.to_string()))?;
         return print_json(&[about, report]);
     }
-    let over = report.members.as_ref().map_or_else(
-        || show::members_note(0, &plan.agent),
-        |set| format!("σ-IVE and μ-IVE over the members {set} along the plan"),
-    );
-    let (steps, total) = (agent.steps(), plan.steps);
-    print(&format!(
-        "{} in {} after {steps} of {total} steps of training; {over}\n\n{}",
-        plan.agent,
-        plan.world,
-        show::strange(&report)
-    ))
+    let head = heading(plan, agent.steps(), seen.usual.members.as_ref());
+    print(&format!("{head}\n{}", detectors::table(&report)))
 }
 
 /// Refuses a place for a file before anything is played.

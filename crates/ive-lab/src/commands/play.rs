@@ -4,6 +4,7 @@ mod game;
 mod player;
 pub mod record;
 mod screen;
+mod thought;
 pub mod view;
 
 use crate::commands::env::WorldArgs;
@@ -16,6 +17,7 @@ use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use thought::Thoughts;
 use view::View;
 
 /// The arguments of `ive play`.
@@ -120,14 +122,24 @@ fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder)
     begin(game, &mut score, recorder)?;
     let name = &args.world.name;
     let mut screen = Screen::open(name, View::of(name)?, by_hand).map_err(failed)?;
+    let mut thoughts = Thoughts::default();
+    let mut thought = None;
     while args.steps.is_none_or(|limit| score.steps < limit) {
         screen.show(&game.shown()?, &score, paused).map_err(failed)?;
+        // Once for each state: a pause repeats none.
+        if thought != Some((score.steps, score.ended)) {
+            game.thought().into_iter().for_each(|new| thoughts.push(new));
+            thought = Some((score.steps, score.ended));
+        }
+        screen.think(&thoughts.lines()).map_err(failed)?;
         let tick = Instant::now() + Duration::from_secs(1) / u32::from(fps);
         let mut wanted = "noop";
         match command_until(tick).map_err(failed)? {
             Some(Command::Quit) => break,
             Some(Command::Pause) => paused = !paused,
             Some(Command::StartOver) => {
+                thoughts.clear();
+                thought = None;
                 begin(game, &mut score, recorder)?;
                 continue;
             }
@@ -141,6 +153,7 @@ fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder)
             if by_hand {
                 screen.flash(&game.shown()?, &score).map_err(failed)?;
             }
+            thoughts.clear();
             begin(game, &mut score, recorder)?;
         }
     }

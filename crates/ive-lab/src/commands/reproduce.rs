@@ -10,7 +10,7 @@ use crate::cli::ReproduceArgs;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::{Name, Plan};
 use crate::progress::Session;
-use crate::report::{self, Findings};
+use crate::report::{self, Findings, date, terminal};
 use crate::settings::{Layers, check_changes, read_file};
 use crate::store::Store;
 
@@ -52,7 +52,8 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
         all.push(findings);
     }
     if !all.is_empty() {
-        store.write("report.html", report::html(&all, &origin).as_bytes())?;
+        let page = report::html(&all, report::Origin { provenance: &origin, place: store.root() });
+        store.write("report.html", page.as_bytes())?;
         show(args, &all, &store, &origin, start);
     }
     if session.stopped() {
@@ -96,6 +97,7 @@ fn provenance(preset: &str, settings: &Value, start: Instant) -> Value {
         "preset": preset,
         "version": env!("CARGO_PKG_VERSION"),
         "commit": option_env!("IVE_COMMIT").unwrap_or("unknown"),
+        "date": date::today(),
         "machine": { "os": std::env::consts::OS, "arch": std::env::consts::ARCH,
             "threads": rayon::current_num_threads(), "cpu": cpu_name() },
         "wall_seconds": (start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
@@ -116,9 +118,11 @@ fn show(args: &ReproduceArgs, all: &[Findings], store: &Store, origin: &Value, s
         print!("{}", String::from_utf8_lossy(&crate::store::pretty(&json!(summaries))));
         return;
     }
-    println!("\n{}", report::verdicts(all).text());
+    let terminal = terminal::Terminal::here();
+    println!("\n{}", terminal::verdicts(all, terminal));
     for findings in all {
-        println!("{}: {}", findings.name, findings.scale);
+        let line = format!("{}: {}", findings.name, findings.scale);
+        println!("{}", terminal::wrap(&line, terminal.width).join("\n"));
     }
     println!(
         "\nreport: {}  ({:.0} s)",

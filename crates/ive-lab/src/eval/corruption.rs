@@ -45,10 +45,10 @@ impl Corruption {
     pub fn name(self) -> &'static str {
         match self {
             Self::CellsShuffled => "cells shuffled",
-            Self::Noise => "noise, same density",
+            Self::Noise => "noise (same density)",
             Self::DenseNoise => "dense noise (30 %)",
-            Self::ChannelsRolled => "channels rolled by one",
-            Self::Flipped => "flipped top to bottom",
+            Self::ChannelsRolled => "channels rolled",
+            Self::Flipped => "upside down",
             Self::Merged => "two states merged",
             Self::Empty => "empty board",
         }

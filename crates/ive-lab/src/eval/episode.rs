@@ -1,18 +1,18 @@
 //! An episode as the agent saw it.
 //!
 //! In each state s_t the agent says what it would do, `a`, and what it expects of it: a value, by which it chose, and the
-//! members `q̂ᵏ(s_t, a)` of the implicit ensemble, k = 1.. along its plan. The summary statistics are
+//! members `q̂ᵏ(s_t, a)` of the implicit ensemble along its plan. The summary statistics are
 //!
 //! `μ-IVE = mean_k q̂ᵏ`, `σ-IVE = √(mean_k (q̂ᵏ − μ)²)`, and what came is `G_t = r_{t+1} + γ G_{t+1}`.
 //!
-//! k = 0 is not among the members: the value of a state that was not imagined is never trained in a value prediction
-//! network. Paper: Sec. 3.2, 4.3.
+//! Which k take part is said in [`members`](super::members). Paper: Sec. 3.2, 4.3.
 
 use ive::{Members, Rng};
 use ive_agents::{Agent, Decision};
 use ive_envs::Environment;
 use ive_envs::minatar::ByteWorld;
 
+use super::members;
 use crate::exit::{Failure, Outcome};
 use crate::run::{Plan, agents::worlds, greedy};
 
@@ -30,7 +30,7 @@ pub struct Step {
     pub reward: f64,
     /// The value by which the agent chose.
     pub value: f64,
-    /// q̂ᵏ, k = 1..; empty if the agent has no model.
+    /// q̂ᵏ of the chosen k; empty if the agent has no model.
     pub members: Vec<f64>,
     /// G: the discounted rewards from here to the end of the episode.
     pub realised: f64,
@@ -58,16 +58,13 @@ pub fn sigma(members: &[f64]) -> Option<f64> {
     (!members.is_empty()).then(|| ive::standard_deviation(members, 0).unwrap_or(f64::NAN))
 }
 
-/// Which members there are, `k=1..5`, given how many.
-pub fn member_set(count: usize) -> Option<Members> {
-    Members::new(1..=count).ok()
-}
-
 /// An episode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// Its number, from 0.
     pub number: usize,
+    /// Which k take part; none if the agent has no model.
+    pub members: Option<Members>,
     /// Its steps.
     pub steps: Vec<Step>,
     /// What was seen before each step, and at the end; empty if nobody wanted to watch.
@@ -87,15 +84,10 @@ impl Episode {
         let values: Option<Vec<f64>> = self.steps.iter().map(of).collect();
         values.filter(|values| !values.is_empty()).map(|values| ive::mean(&values))
     }
-
-    /// How many members each step has.
-    pub fn members(&self) -> usize {
-        self.steps.first().map_or(0, |step| step.members.len())
-    }
 }
 
 /// How an agent is made to play.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Manner {
     /// Where worlds and random actions come from. With the seed of the run the worlds are those of the greedy episodes
     /// in `result.json`.
@@ -104,13 +96,15 @@ pub struct Manner {
     pub epsilon: f64,
     /// γ of the realised return.
     pub discount: f64,
+    /// The members that were asked for.
+    pub members: Option<Members>,
 }
 
 /// Plays episode `number` of a plan's world; with `watch` also what was seen is kept.
 pub fn play(
     agent: &mut dyn Agent,
     plan: &Plan,
-    manner: Manner,
+    manner: &Manner,
     number: usize,
     watch: bool,
 ) -> Outcome<Episode> {
@@ -118,9 +112,13 @@ pub fn play(
     let mut rng = Rng::from_seed(manner.seed).fold_in(EXPLORING).fold_in(number as u64);
     let num_actions = world.spec().actions.len();
     let mut observation = world.reset().observation;
-    let mut episode = Episode { number, steps: Vec::new(), sights: Vec::new(), cut_off: false };
+    let mut episode =
+        Episode { number, members: None, steps: Vec::new(), sights: Vec::new(), cut_off: false };
     loop {
-        let Decision { action, value, members } = decide(agent, &observation)?;
+        let decision = members::decide(agent, &observation, manner.members.as_ref())?.pop();
+        let Decision { action, value, members } =
+            decision.ok_or_else(|| Failure::internal("no decision for an observation"))?;
+        episode.members = members::set(members.len(), manner.members.as_ref());
         let random = rng.uniform() < manner.epsilon;
         let action = if random { rng.below(num_actions) } else { action };
         if watch {
@@ -146,16 +144,6 @@ fn look_back(steps: &mut [Step], discount: f64) {
         step.realised = step.reward + discount * later;
         step.realised
     });
-}
-
-/// The decision for one observation; refuses numbers that are not finite.
-fn decide(agent: &mut dyn Agent, observation: &[u8]) -> Outcome<Decision> {
-    let decision = agent.decide(observation).pop();
-    let decision = decision.ok_or_else(|| Failure::internal("no decision for an observation"))?;
-    if decision.members.iter().chain([&decision.value]).all(|x| x.is_finite()) {
-        return Ok(decision);
-    }
-    Err(Failure::internal("the agent predicts values that are not finite"))
 }
 
 /// A step of a world: the reward, and whether the episode is over.
@@ -185,14 +173,13 @@ mod tests {
         let with = step(0.0, &[1.0, 3.0]);
         assert_eq!((with.mu(), with.sigma()), (Some(2.0), Some(1.0)));
         assert_eq!((step(0.0, &[]).mu(), step(0.0, &[]).sigma()), (None, None));
-        assert_eq!(member_set(5).unwrap().to_string(), "k=1..5");
-        assert_eq!(member_set(0), None);
     }
 
     #[test]
     fn means_are_over_steps_that_all_have_the_number() {
         let mut episode = Episode {
             number: 0,
+            members: None,
             steps: vec![step(1.0, &[1.0]), step(2.0, &[2.0])],
             sights: Vec::new(),
             cut_off: false,

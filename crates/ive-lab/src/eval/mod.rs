@@ -1,12 +1,20 @@
-//! Looking at an agent of a run: it plays, and what it expected is held against what came; or it is shown strange states,
-//! and asked whether it notices.
+//! Looking at an agent of a run: it plays, and what it expected is held against what came; or it is shown states that are
+//! out of distribution, and asked whether it notices.
 //!
-//! - [`episode`]: an episode step by step, with the members of the implicit ensemble; [`show`]: as text, CSV and JSON;
-//!   [`portrait`]: as a picture;
-//! - [`corruption`]: states that are not of this world; [`strange`]: does σ tell them from ordinary ones?
+//! - [`members`]: over which members of the implicit ensemble;
+//! - [`episode`]: an episode step by step; [`show`]: as text, CSV and JSON; [`portrait`]: as a picture; [`animation`]:
+//!   as a GIF, with [`gauge`]s of μ and σ in [`letters`] of its own;
+//! - [`corruption`]: states that are not of this world; [`ood`]: does σ tell them from ordinary ones? [`clusters`]: with an
+//!   interval by episodes; [`detectors`]: as text, CSV and picture.
 
+pub mod animation;
+pub mod clusters;
 pub mod corruption;
+pub mod detectors;
 pub mod episode;
+pub mod gauge;
+pub mod letters;
+pub mod members;
+pub mod ood;
 pub mod portrait;
 pub mod show;
-pub mod strange;

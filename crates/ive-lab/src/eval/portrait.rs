@@ -2,51 +2,91 @@
 
 use ive_envs::minatar::Game;
 
-use super::episode::{Episode, Step, member_set};
+use super::episode::{Episode, Step};
 use crate::exit::Outcome;
-use crate::report::film::{Curve, Film, Strip};
+use crate::report::film::{Band, Curve, Film, Strip};
 use crate::report::plot::colour;
 
+/// What is known of the episode besides its steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion<'a> {
+    /// Which game.
+    pub game: Game,
+    /// Its name.
+    pub name: &'a str,
+    /// Who plays, `mu-ive after 300 000 steps of training`.
+    pub agent: &'a str,
+    /// γ of the realised return.
+    pub discount: f64,
+}
+
 /// Draws an episode that was watched, as PNG.
-pub fn draw(episode: &Episode, game: Game, title: &str, discount: f64) -> Outcome<Vec<u8>> {
+pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
+    let Occasion { game, name, agent, discount } = occasion;
     let of = |number: &dyn Fn(&Step) -> f64| episode.steps.iter().map(number).collect::<Vec<f64>>();
     let curve = |label: String, colour, values| Curve { label, colour, values };
-    let set = member_set(episode.members()).map(|set| set.to_string());
-    let name =
-        set.as_ref().map_or("predicted value".to_owned(), |set| format!("predicted value: μ-IVE ({set})"));
+    let set = episode.members.as_ref().map(ToString::to_string);
     let value = of(&|step| step.mu().unwrap_or(step.value));
-    let low = value.iter().map(|v| -v).collect();
     let sigma: Option<Vec<f64>> = episode.steps.iter().map(Step::sigma).collect();
-    let mut strips = vec![Strip {
-        height: 210.0,
-        curves: vec![
-            curve(format!("realised return (γ = {discount})"), colour::UNIFORM, of(&|step| step.realised)),
-            curve(name, colour::EVE, value.clone()),
-        ],
-    }];
-    if let (Some(set), Some(sigma)) = (&set, &sigma) {
-        let label = format!("disagreement: σ-IVE ({set})");
-        strips.push(Strip { height: 130.0, curves: vec![curve(label, colour::IVE, sigma.clone())] });
-    }
-    let trivial = "the trivial detector: low predicted value (−μ)";
-    let trivial = if set.is_some() { trivial } else { "low predicted value" };
-    strips.push(Strip { height: 90.0, curves: vec![curve(trivial.to_owned(), colour::GREEDY, low)] });
-    let (peak, why) = sigma.as_ref().map_or_else(
-        || (largest(value.iter().map(|v| -v)), "lowest value"),
-        |sigma| (largest(sigma.iter().copied()), "σ is largest"),
-    );
-    let caption = |step: &Step| match (step.mu(), step.sigma()) {
-        (Some(mu), Some(sigma)) => format!("μ {mu:.2}, σ {sigma:.3}\nrealised {:.2}", step.realised),
-        _ => format!("value {:.2}\nrealised {:.2}", step.value, step.realised),
+    let expected = set.as_ref().map_or("expected: value".to_owned(), |set| format!("expected: μ-IVE, {set}"));
+    let extreme = |of: fn(f64, f64) -> f64| {
+        episode
+            .steps
+            .iter()
+            .map(move |step| step.members.iter().copied().reduce(of))
+            .collect::<Option<Vec<_>>>()
     };
+    let band = extreme(f64::min).zip(extreme(f64::max)).map(|(low, high)| Band {
+        label: "range of the estimates".to_owned(),
+        colour: colour::EVE,
+        low,
+        high,
+    });
+    let mut strips = vec![Strip {
+        height: 190.0,
+        axis: "discounted return",
+        from_zero: false,
+        curves: vec![
+            curve(format!("what followed (γ = {discount})"), colour::UNIFORM, of(&|step| step.realised)),
+            curve(expected, colour::EVE, value.clone()),
+        ],
+        band,
+        peak: None,
+    }];
+    let mut highlight = (largest(value.iter().map(|v| -v)), "lowest value");
+    if let (Some(set), Some(sigma)) = (&set, &sigma) {
+        highlight = (largest(sigma.iter().copied()), "largest σ");
+        strips.push(Strip {
+            height: 110.0,
+            axis: "σ",
+            from_zero: true,
+            curves: vec![curve(
+                format!("how much its estimates disagree: σ-IVE, {set}"),
+                colour::IVE,
+                sigma.clone(),
+            )],
+            band: None,
+            peak: Some(highlight.0),
+        });
+    }
+    let caption = |step: &Step| match (step.mu(), step.sigma()) {
+        (Some(mu), Some(sigma)) => format!("μ {mu:.2}, σ {sigma:.3}\nfollowed: {:.2}", step.realised),
+        _ => format!("value {:.2}\nfollowed: {:.2}", step.value, step.realised),
+    };
+    let unsure = if set.is_some() { ", and where it is unsure" } else { "" };
+    let cut = if episode.cut_off { ", cut off" } else { "" };
     let film = Film {
-        title: title.to_owned(),
-        subtitle: super::show::line(episode),
+        title: format!("What an agent expects while it plays {name}{unsure}"),
+        subtitle: format!(
+            "{agent}; one episode of {} steps{cut}, return {}",
+            episode.steps.len(),
+            episode.total()
+        ),
         game,
         sights: &episode.sights,
         rewards: of(&|step| step.reward),
         strips,
-        highlight: (peak, why),
+        highlight,
         captions: episode.steps.iter().map(caption).collect(),
     };
     film.png()

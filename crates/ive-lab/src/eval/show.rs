@@ -1,10 +1,9 @@
 //! Episodes as text for people, as CSV for spreadsheets and as JSON for machines.
 
-use ive::mean_and_error;
+use ive::{Members, mean_and_error};
 use serde_json::{Value, json};
 
-use super::episode::{Episode, Step, member_set};
-use super::strange::{EPSILON, Report};
+use super::episode::{Episode, Step};
 use crate::report::table::Table;
 
 /// A number of an episode.
@@ -24,18 +23,20 @@ fn digits(name: &str, x: f64) -> String {
     if matches!(name, "return" | "length") { format!("{x}") } else { format!("{x:.3}") }
 }
 
-/// Which members μ and σ are taken over, or that there are none.
-pub fn members_note(members: usize, agent: &str) -> String {
-    member_set(members).map_or_else(
-        || format!("{agent} has no model: there are no members, no μ-IVE and no σ-IVE"),
-        |set| format!("μ-IVE and σ-IVE over the members {set} along the plan"),
-    )
+/// Whether the agent chose by the mean of these members, up to rounding: then its value needs no column of its own.
+fn chose_by_mu(episode: &Episode) -> bool {
+    let same = |step: &Step| step.mu().is_some_and(|mu| (mu - step.value).abs() <= 1e-5 * mu.abs().max(1.0));
+    episode.steps.iter().all(same)
 }
 
 /// The steps of an episode.
 pub fn steps(episode: &Episode, actions: &[&str]) -> String {
-    let mut head = vec!["t", "action", "reward", "value"];
-    if episode.members() > 0 {
+    let by_mu = chose_by_mu(episode);
+    let mut head = vec!["t", "action", "reward"];
+    if !by_mu {
+        head.push("value");
+    }
+    if episode.members.is_some() {
         head.extend(["μ-IVE", "σ-IVE"]);
     }
     head.push("realised");
@@ -44,7 +45,7 @@ pub fn steps(episode: &Episode, actions: &[&str]) -> String {
         let mark = if step.random { " (random)" } else { "" };
         let mut row =
             vec![t.to_string(), format!("{}{mark}", actions[step.action]), format!("{}", step.reward)];
-        let numbers = [Some(step.value), step.mu(), step.sigma(), Some(step.realised)];
+        let numbers = [Some(step.value).filter(|_| !by_mu), step.mu(), step.sigma(), Some(step.realised)];
         row.extend(numbers.into_iter().flatten().map(|x| format!("{x:.4}")));
         table.row(row);
     }
@@ -59,24 +60,56 @@ pub fn line(episode: &Episode) -> String {
     shown.collect::<Vec<_>>().join(", ") + cut
 }
 
-/// Several episodes in a line, each number as mean ± standard error over the episodes.
+/// The numbers that a table of episodes shows: what the agent predicts has no column where it is μ.
+fn columns(episode: &Episode) -> impl Iterator<Item = &'static (&'static str, &'static str, Number)> {
+    let by_mu = chose_by_mu(episode);
+    NUMBERS
+        .iter()
+        .filter(move |(name, ..)| *name != "predicted" || !by_mu)
+        .filter(|(.., of)| of(episode).is_some())
+}
+
+/// Widths of the columns of [`head`], [`row`] and [`summary`].
+const NAME: usize = 9;
+const COLUMN: usize = 11;
+
+/// The head of a table with a row per episode.
+pub fn head(episode: &Episode) -> String {
+    let names = columns(episode).map(|n| n.0);
+    format!("{:<NAME$}{}", "episode", names.map(|name| format!("{name:>COLUMN$}")).collect::<String>())
+}
+
+/// An episode as a row of that table.
+pub fn row(episode: &Episode) -> String {
+    let shown = columns(episode).filter_map(|(name, _, of)| of(episode).map(|x| digits(name, x)));
+    let cut = if episode.cut_off { " cut" } else { "" };
+    let cells: String = shown.map(|cell| format!("{cell:>COLUMN$}")).collect();
+    format!("{:<NAME$}{cells}{cut}", episode.number)
+}
+
+/// The mean over the episodes and its standard error, as two rows of that table.
 pub fn summary(episodes: &[Episode]) -> String {
-    let shown = NUMBERS.iter().filter_map(|(name, _, of)| {
+    let both = episodes.iter().take(1).flat_map(columns).filter_map(|(.., of)| {
         let numbers: Vec<f64> = episodes.iter().map(of).collect::<Option<_>>()?;
-        let (mean, error) = mean_and_error(&numbers);
-        Some(format!("{name} {mean:.3} ± {error:.3}"))
+        Some(mean_and_error(&numbers))
     });
-    format!("{} episodes: {}", episodes.len(), shown.collect::<Vec<_>>().join(", "))
+    let (means, errors): (String, String) =
+        both.map(|(mean, error)| (format!("{mean:>COLUMN$.3}"), format!("{error:>COLUMN$.3}"))).unzip();
+    format!("{:<NAME$}{means}\n{:<NAME$}{errors}", "mean", "± error")
+}
+
+/// The heads of the columns of members.
+pub fn member_columns(members: &Members) -> impl Iterator<Item = String> {
+    members.ks().iter().map(|k| format!("member_{k}"))
 }
 
 /// All steps of all episodes, in full precision.
 pub fn csv(episodes: &[Episode], actions: &[&str]) -> String {
-    let members = episodes.first().map_or(0, Episode::members);
     let mut head: Vec<String> =
         ["episode", "step", "action", "reward", "value"].iter().map(|s| (*s).to_owned()).collect();
-    if members > 0 {
+    if let Some(members) = episodes.first().and_then(|e| e.members.as_ref()) {
         head.extend(["mu".to_owned(), "sigma".to_owned()]);
-        head.extend((1..=members).map(|k| format!("member_{k}")));
+        head.extend(member_columns(members));
     }
     head.extend(["realised".to_owned(), "random".to_owned()]);
     let mut table = Table { head, ..Table::default() };
@@ -110,29 +143,4 @@ pub fn json(episodes: &[Episode]) -> Value {
         });
     }
     json!({ "episodes": episodes.iter().map(one).collect::<Vec<_>>(), "summary": means })
-}
-
-/// Which detector finds which corruption.
-pub fn strange(report: &Report) -> String {
-    let low = if report.members.is_some() { "low value (−μ)" } else { "low value (−Q)" };
-    let mut head = vec!["corruption"];
-    head.extend(report.members.as_ref().map(|_| "σ-IVE"));
-    head.push(low);
-    let mut table = Table::new("", &head);
-    for found in &report.detections {
-        let mark = |name: &str| if found.better == Some(name) { " *" } else { "" };
-        let mut row = vec![found.corruption.to_owned()];
-        row.extend(found.sigma.map(|area| format!("{area:.3}{}", mark("sigma"))));
-        row.push(format!("{:.3}{}", found.low_value, mark("low_value")));
-        table.row(row);
-    }
-    let better = if report.members.is_some() { "; * marks the better detector" } else { "" };
-    let sigma = report.mean_sigma.map_or(String::new(), |sigma| format!(", mean σ {sigma:.4}"));
-    format!(
-        "{}AUROC: 0.5 is chance, 1 finds every corrupted state{better}.\n\
-         {} ordinary states (ε = {EPSILON}): mean value {:.4}{sigma}\n",
-        table.text(),
-        report.states,
-        report.mean_value
-    )
 }

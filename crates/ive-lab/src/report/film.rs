@@ -1,25 +1,28 @@
 //! A film strip: curves over the steps of an episode, and pictures of the game at the moments that are marked in them.
 
+use std::fmt::Write;
+
 use ive_envs::minatar::Game;
-use ive_envs::minatar::picture::{Colour, ground, paints, visible};
 use kuva::backend::png::PngBackend;
 use kuva::render::color::Color;
-use kuva::render::render::{Primitive, Scene, TextAnchor};
+use kuva::render::render::{PathData, Primitive, Scene, TextAnchor};
 
 use super::axes::Axis;
-use super::plot::{rect, text};
+use super::board::board;
+use super::plot::{line, text};
 use crate::exit::{Failure, Outcome};
 
-const WIDTH: f64 = 1120.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 1096.0;
+/// Letters are read at this width, for instance on a web page; the picture has twice as many pixels.
+const WIDTH: f64 = 800.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 784.0;
 /// The first row of curves begins here, below title, legend and numbers.
-const TOP: f64 = 114.0;
+const TOP: f64 = 112.0;
 /// Between two rows of curves, with the legend of the lower one.
-const GAP: f64 = 44.0;
+const GAP: f64 = 42.0;
 /// Pictures: how many at most, and how large.
 const PICTURES: usize = 6;
-const SIDE: f64 = 160.0;
+const SIDE: f64 = 110.0;
 
 const INK: Color = Color::Rgb(0x22, 0x22, 0x22);
 const GREY: Color = Color::Rgb(0xc8, 0xc8, 0xc8);
@@ -37,13 +40,34 @@ pub struct Curve {
     pub values: Vec<f64>,
 }
 
+/// A region between two curves.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// Legend text.
+    pub label: String,
+    /// Colour as `#rrggbb`.
+    pub colour: &'static str,
+    /// Its lower end at each step.
+    pub low: Vec<f64>,
+    /// Its upper end.
+    pub high: Vec<f64>,
+}
+
 /// Curves that share their axes.
 #[derive(Clone, Debug)]
 pub struct Strip {
     /// On the page.
     pub height: f64,
+    /// Name of the vertical axis.
+    pub axis: &'static str,
+    /// Whether the axis begins at zero.
+    pub from_zero: bool,
     /// Later ones on top.
     pub curves: Vec<Curve>,
+    /// Behind them.
+    pub band: Option<Band>,
+    /// A step at which the last curve gets a dot.
+    pub peak: Option<usize>,
 }
 
 /// What the figure shows.
@@ -93,17 +117,17 @@ impl Film<'_> {
         let x = Axis::new((0.0, steps.saturating_sub(1).max(1) as f64), (LEFT, RIGHT));
         let curves_end = TOP + self.strips.iter().map(|s| s.height + GAP).sum::<f64>() - GAP;
         let pictures = curves_end + 84.0;
-        let mut scene = Scene::new(WIDTH, pictures + SIDE + 46.0);
+        let mut scene = Scene::new(WIDTH, pictures + SIDE + 66.0);
         scene.background_color = Some("white".to_owned());
         let out = &mut scene.elements;
-        out.push(text(LEFT, 28.0, &self.title, 17, TextAnchor::Start, true));
-        out.push(text(LEFT, 48.0, &self.subtitle, 12, TextAnchor::Start, false));
+        out.push(text(LEFT, 30.0, &self.title, 19, TextAnchor::Start, true));
+        out.push(text(LEFT, 51.0, &self.subtitle, 13, TextAnchor::Start, false));
         let mut top = TOP;
         for (i, strip) in self.strips.iter().enumerate() {
             let (rewards, legend) =
-                if i == 0 { (&self.rewards[..], top - 40.0) } else { (&[][..], top - 20.0) };
+                if i == 0 { (&self.rewards[..], top - 38.0) } else { (&[][..], top - 18.0) };
             for at in chosen.iter().map(|&t| x.at(t as f64)) {
-                out.push(line((at, top - 8.0), (at, top + strip.height), GREY, 1.0));
+                out.push(line((at, top - 6.0), (at, top + strip.height), GREY, 1.0));
             }
             strip.draw(out, &x, top, rewards);
             strip.legend(out, legend, rewards.iter().any(|&r| r != 0.0));
@@ -112,12 +136,12 @@ impl Film<'_> {
         // Never finer than a step.
         for (at, label) in x.ticks(steps.saturating_sub(1).clamp(1, 10)) {
             out.push(line((at, curves_end), (at, curves_end + 5.0), INK, 1.0));
-            out.push(text(at, curves_end + 19.0, &label, 11, TextAnchor::Middle, false));
+            out.push(text(at, curves_end + 19.0, &label, 12, TextAnchor::Middle, false));
         }
         let middle = f64::midpoint(LEFT, RIGHT);
-        out.push(text(middle, curves_end + 36.0, "step", 12, TextAnchor::Middle, false));
+        out.push(text(middle, curves_end + 37.0, "step of the episode", 13, TextAnchor::Middle, false));
         for (i, &t) in chosen.iter().enumerate() {
-            badge(out, (x.at(t as f64), TOP - 16.0), i + 1);
+            badge(out, (x.at(t as f64), TOP - 15.0), i + 1);
             // Whole pixels: cells that end between two of them show a seam.
             let left = (LEFT + i as f64 * (RIGHT - LEFT - SIDE) / (PICTURES - 1) as f64).round();
             self.picture(out, (left, pictures), i + 1, t);
@@ -128,24 +152,20 @@ impl Film<'_> {
 
     /// The game at a step, with number and caption.
     fn picture(&self, out: &mut Vec<Primitive>, (left, top): (f64, f64), number: usize, t: usize) {
-        let cell = SIDE / 10.0;
-        let square =
-            |x: f64, y: f64, side: f64, [r, g, b]: Colour| rect(x, y, side, side, Color::Rgb(r, g, b), None);
         badge(out, (left + 9.0, top - 14.0), number);
-        let why = if t == self.highlight.0 { format!(": {}", self.highlight.1) } else { String::new() };
-        out.push(text(left + 24.0, top - 10.0, &format!("step {t}{why}"), 12, TextAnchor::Start, true));
-        for place in 0..100 {
-            let (x, y) = (left + (place % 10) as f64 * cell, top + (place / 10) as f64 * cell);
-            out.push(square(x, y, cell, ground(self.game, place / 10)));
-            if let Some(channel) = visible(self.game, &self.sights[t], place) {
-                let paint = paints(self.game)[channel];
-                let edge = cell * (1.0 - paint.width) / 2.0;
-                out.push(square(x + edge, y + edge, cell * paint.width, paint.colour));
-            }
+        out.push(text(left + 24.0, top - 9.0, &format!("step {t}"), 13, TextAnchor::Start, true));
+        board(out, self.game, &self.sights[t], (left, top), SIDE);
+        let mut lines: Vec<&str> = self.captions[t].lines().collect();
+        if t == self.highlight.0 {
+            lines.push(self.highlight.1);
         }
-        for (row, caption) in self.captions[t].lines().enumerate() {
-            let y = top + SIDE + 18.0 + 16.0 * row as f64;
-            out.push(text(left, y, caption, 12, TextAnchor::Start, false));
+        for (row, caption) in lines.into_iter().enumerate() {
+            let y = top + SIDE + 17.0 + 16.0 * row as f64;
+            let mut caption = text(left, y, caption, 12, TextAnchor::Start, row == 2);
+            if let Primitive::Text { color, .. } = &mut caption {
+                *color = (row == 2).then_some(LOSS);
+            }
+            out.push(caption);
         }
     }
 }
@@ -153,23 +173,47 @@ impl Film<'_> {
 impl Strip {
     fn draw(&self, out: &mut Vec<Primitive>, x: &Axis, top: f64, rewards: &[f64]) {
         let bottom = top + self.height;
-        let y = Axis::around(self.curves.iter().flat_map(|c| c.values.iter().copied()), (bottom, top));
+        let band = self.band.iter().flat_map(|b| b.low.iter().chain(&b.high).copied());
+        let numbers = self.curves.iter().flat_map(|c| c.values.iter().copied()).chain(band);
+        let numbers: Vec<f64> = numbers.chain(self.from_zero.then_some(0.0)).collect();
+        let y = if self.from_zero {
+            let high = numbers.iter().copied().fold(0.0, f64::max);
+            Axis::new((0.0, 1.08 * high), (bottom, top))
+        } else {
+            Axis::around(numbers.into_iter(), (bottom, top))
+        };
         for (at, label) in y.ticks(4) {
             out.push(line((LEFT - 5.0, at), (LEFT, at), INK, 1.0));
-            out.push(text(LEFT - 9.0, at + 4.0, &label, 11, TextAnchor::End, false));
+            out.push(text(LEFT - 9.0, at + 4.0, &label, 12, TextAnchor::End, false));
         }
+        let mut name = text(16.0, f64::midpoint(top, bottom), self.axis, 13, TextAnchor::Middle, false);
+        if let Primitive::Text { rotate, .. } = &mut name {
+            *rotate = Some(-90.0);
+        }
+        out.push(name);
         for (t, &reward) in rewards.iter().enumerate().filter(|(_, reward)| **reward != 0.0) {
             let (at, colour) = (x.at(t as f64), if reward > 0.0 { GAIN } else { LOSS });
-            out.push(line((at, bottom - 9.0), (at, bottom), colour, 1.5));
+            out.push(line((at, bottom - 10.0), (at, bottom), colour, 2.0));
+        }
+        let place = |(t, &v): (usize, &f64)| (x.at(t as f64), y.at(v));
+        if let Some(band) = &self.band {
+            out.push(region(
+                band.high.iter().enumerate().map(place).collect(),
+                band.low.iter().enumerate().map(place).rev().collect(),
+                band.colour,
+            ));
         }
         for curve in &self.curves {
-            let points = curve.values.iter().enumerate().map(|(t, &v)| (x.at(t as f64), y.at(v))).collect();
             out.push(Primitive::PolyLine {
-                points,
+                points: curve.values.iter().enumerate().map(place).collect(),
                 stroke: Color::from(curve.colour),
-                stroke_width: 1.6,
+                stroke_width: 1.8,
                 stroke_dasharray: None,
             });
+        }
+        if let Some((curve, t)) = self.curves.last().zip(self.peak) {
+            let (cx, cy) = place((t, &curve.values[t]));
+            out.push(disc((cx, cy), 4.5, Color::from(curve.colour)));
         }
         out.push(line((LEFT, top), (LEFT, bottom), INK, 1.0));
         out.push(line((LEFT, bottom), (RIGHT, bottom), INK, 1.0));
@@ -177,36 +221,50 @@ impl Strip {
 
     /// Samples and words above the strip, where no curve is.
     fn legend(&self, out: &mut Vec<Primitive>, y: f64, rewards: bool) {
-        let curves = self.curves.iter().map(|c| (c.label.as_str(), Color::from(c.colour)));
+        let curves = self.curves.iter().map(|c| (c.label.as_str(), Color::from(c.colour), 3.0));
+        let band = self.band.iter().map(|b| (b.label.as_str(), PALE, 10.0));
         let mut left = LEFT;
-        for (label, colour) in curves.chain(rewards.then_some(("reward", GAIN))) {
-            out.push(line((left, y), (left + 22.0, y), colour, 3.0));
-            out.push(text(left + 28.0, y + 4.0, label, 12, TextAnchor::Start, false));
-            left += 28.0 + 6.8 * label.chars().count() as f64 + 22.0;
+        for (label, colour, thick) in curves.chain(band).chain(rewards.then_some(("reward", GAIN, 3.0))) {
+            // Thick lines have round ends, which count.
+            let end = (thick - 3.0) / 2.0;
+            out.push(line((left + end, y), (left + 20.0 - end, y), colour, thick));
+            out.push(text(left + 26.0, y + 4.5, label, 13, TextAnchor::Start, false));
+            left += 26.0 + 7.3 * label.chars().count() as f64 + 14.0;
         }
     }
 }
 
+/// The blue of a band, seen through on white.
+const PALE: Color = Color::Rgb(0xb3, 0xd5, 0xe8);
+
+/// The region between two rows of points, the second from right to left.
+fn region(there: Vec<(f64, f64)>, back: Vec<(f64, f64)>, colour: &'static str) -> Primitive {
+    let mut d = String::new();
+    for (i, (x, y)) in there.into_iter().chain(back).enumerate() {
+        let _ = write!(d, "{}{x:.2} {y:.2} ", if i == 0 { 'M' } else { 'L' });
+    }
+    Primitive::Path(Box::new(PathData {
+        d: d + "Z",
+        fill: Some(Color::from(colour)),
+        stroke: Color::None,
+        stroke_width: 0.0,
+        opacity: Some(0.3),
+        stroke_dasharray: None,
+    }))
+}
+
+fn disc((cx, cy): (f64, f64), r: f64, fill: Color) -> Primitive {
+    Primitive::Circle { cx, cy, r, fill, fill_opacity: None, stroke: None, stroke_width: None }
+}
+
 /// A number in a disc, in the curves and beside the picture.
 fn badge(out: &mut Vec<Primitive>, (cx, cy): (f64, f64), number: usize) {
-    out.push(Primitive::Circle {
-        cx,
-        cy,
-        r: 9.0,
-        fill: INK,
-        fill_opacity: None,
-        stroke: None,
-        stroke_width: None,
-    });
+    out.push(disc((cx, cy), 9.0, INK));
     let mut digit = text(cx, cy + 4.0, &number.to_string(), 11, TextAnchor::Middle, true);
     if let Primitive::Text { color, .. } = &mut digit {
         *color = Some(Color::Rgb(255, 255, 255));
     }
     out.push(digit);
-}
-
-fn line((x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: Color, stroke_width: f64) -> Primitive {
-    Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray: None }
 }
 
 #[cfg(test)]

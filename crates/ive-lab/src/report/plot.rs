@@ -1,4 +1,4 @@
-//! Figures, as SVG and PNG. Only this file, its folder and `film` name the plotting library.
+//! Figures, as SVG and PNG. Only this file, its folder, `board`, `exhibit` and `film` name the plotting library.
 
 mod dots;
 mod forest;
@@ -7,7 +7,7 @@ mod maps;
 pub use dots::{DotPanel, Dots, Marker, dots};
 pub use forest::{Line, forest};
 pub use maps::{Map, maps};
-pub(super) use maps::{rect, text};
+pub(super) use maps::{line, rect, text};
 
 use kuva::backend::{png::PngBackend, svg::SvgBackend};
 use kuva::plot::{BandPlot, LinePlot, ScatterPlot, legend::LegendPosition};
@@ -15,7 +15,7 @@ use kuva::render::annotations::ReferenceLine;
 use kuva::render::figure::Figure as Grid;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
-use kuva::render::render::Scene;
+use kuva::render::render::{Primitive, Scene};
 
 use crate::exit::{Failure, Outcome};
 
@@ -50,6 +50,13 @@ pub struct Figure {
     pub svg: String,
     /// The same as a picture.
     pub png: Vec<u8>,
+    /// The drawing in pieces, without a legend, for a page that is too narrow for all of it side by side.
+    pub panels: Vec<String>,
+    /// Colours and what they mean; no colour where the words have a sign of their own. Empty where the pieces say it
+    /// themselves.
+    pub legend: Vec<(String, String)>,
+    /// How the page arranges the pieces: `curves`, `maps`, or `whole` for one that stays as it is.
+    pub kind: &'static str,
 }
 
 /// A curve with an optional band around it.
@@ -139,7 +146,7 @@ fn layout(plots: &[Plot], title: &str, x: &str, y: &str) -> Layout {
         .with_y_label(y)
         .with_title_size(15)
         .with_label_size(13)
-        .with_tick_size(11)
+        .with_tick_size(12)
         .with_body_size(12)
         .with_grid_line_width(0.5)
 }
@@ -149,11 +156,20 @@ pub fn lines(name: &str, caption: &str, panels: &[Panel], columns: usize) -> Out
     let (plots, layouts): (Vec<_>, Vec<_>) = panels.iter().map(draw_panel).unzip();
     let grid = grid(plots, layouts, columns);
     let grid = if panels.iter().any(|p| p.legend) { with_legend(grid, panels.len(), columns) } else { grid };
-    finish(name, caption, &grid.render())
+    let pieces = panels.iter().map(|p| draw_panel(&Panel { legend: false, ..p.clone() }));
+    let mut legend = Vec::new();
+    for curve in panels.iter().filter(|p| p.legend).flat_map(|p| &p.curves).filter(|c| !c.label.is_empty()) {
+        let key = (curve.colour.to_owned(), curve.label.clone());
+        if !legend.contains(&key) {
+            legend.push(key);
+        }
+    }
+    let figure = finish(name, caption, grid.render())?;
+    Ok(Figure { legend, ..figure.in_pieces(pieces) })
 }
 
 /// Size of a panel, and the space between and around them.
-const PANEL: (f64, f64) = (430.0, 320.0);
+const PANEL: (f64, f64) = (410.0, 310.0);
 const SPACING: f64 = 18.0;
 const PADDING: f64 = 12.0;
 
@@ -176,14 +192,47 @@ fn with_legend(grid: Grid, panels: usize, columns: usize) -> Grid {
     grid.with_shared_legend_at(at(column, PANEL.0), at(row, PANEL.1))
 }
 
-fn finish(name: &str, caption: &str, scene: &Scene) -> Outcome<Figure> {
+impl Figure {
+    /// The same figure with a piece for each panel.
+    fn in_pieces(self, pieces: impl Iterator<Item = (Vec<Plot>, Layout)>) -> Self {
+        let piece = |(i, (plots, layout)): (usize, (Vec<Plot>, Layout))| {
+            let mut scene = grid(vec![plots], vec![layout], 1).render();
+            real_minus(&mut scene);
+            svg(&format!("{}-{i}", self.name), &scene)
+        };
+        let panels = pieces.enumerate().map(piece).collect();
+        Self { panels, kind: "curves", ..self }
+    }
+}
+
+/// A figure of one piece.
+fn finish(name: &str, caption: &str, mut scene: Scene) -> Outcome<Figure> {
+    real_minus(&mut scene);
     let png = PngBackend::new()
-        .render_scene(scene)
+        .render_scene(&scene)
         .map_err(|e| Failure::internal(format!("cannot draw {name}: {e}")))?;
-    // A view box makes the drawing scale with the page; the library leaves it out.
+    let (name, caption, svg) = (name.to_owned(), caption.to_owned(), svg(name, &scene));
+    Ok(Figure { panels: vec![svg.clone()], name, caption, svg, png, legend: Vec::new(), kind: "whole" })
+}
+
+/// The drawing, from its first tag on.
+fn svg(name: &str, scene: &Scene) -> String {
     // Names inside a drawing must differ from those of the other drawings of the same page.
     let svg = SvgBackend::new().render_scene(scene).replace("kuva-", &format!("{name}-"));
+    // The XML declaration has no place inside HTML, and a file can do without it.
+    let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
+    // A view box makes the drawing scale with the page; the library leaves it out.
     let scalable = format!("<svg viewBox=\"0 0 {} {}\" ", scene.width, scene.height);
-    let svg = if svg.contains("viewBox") { svg } else { svg.replacen("<svg ", &scalable, 1) };
-    Ok(Figure { name: name.to_owned(), caption: caption.to_owned(), svg, png })
+    if svg.contains("viewBox") { svg.to_owned() } else { svg.replacen("<svg ", &scalable, 1) }
+}
+
+/// The library writes negative numbers along its axes with a hyphen.
+fn real_minus(scene: &mut Scene) {
+    for element in &mut scene.elements {
+        if let Primitive::Text { content, .. } = element
+            && content.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            *content = content.replacen('-', "−", 1);
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::number::real_minus;
+
 /// A table of text; numbers are formatted by whoever makes it.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -11,6 +13,8 @@ pub struct Table {
     pub head: Vec<String>,
     /// Rows.
     pub rows: Vec<Vec<String>>,
+    /// Rows that the report makes stand out, by number.
+    pub highlighted: Vec<usize>,
 }
 
 impl Table {
@@ -20,6 +24,7 @@ impl Table {
             caption: caption.to_owned(),
             head: head.iter().map(|h| (*h).to_owned()).collect(),
             rows: Vec::new(),
+            highlighted: Vec::new(),
         }
     }
 
@@ -59,17 +64,26 @@ impl Table {
         line(&self.head) + &rule + &self.rows.iter().map(line).collect::<String>()
     }
 
-    /// For the report.
+    /// For the report. The error of `0.17 ± 0.02` is set small, so that it can go below its number where a table is wide.
     pub fn html(&self) -> String {
-        let cells = |tag: &str, cells: &Vec<String>| {
-            let inner: String = cells.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
-            format!("<tr>{inner}</tr>\n")
+        let cell = |tag: &str, text: &String| {
+            let text = real_minus(&escape(text));
+            let parts = text.split_once(" ± ").filter(|_| tag == "td");
+            let inner =
+                parts.map_or(text.clone(), |(mean, error)| format!("{mean} <small>± {error}</small>"));
+            format!("<{tag}>{inner}</{tag}>")
         };
-        let body: String = self.rows.iter().map(|r| cells("td", r)).collect();
-        let caption = escape(&self.caption);
+        let line = |tag: &str, cells: &Vec<String>| cells.iter().map(|c| cell(tag, c)).collect::<String>();
+        let row = |(i, cells): (usize, &Vec<String>)| {
+            let class = if self.highlighted.contains(&i) { " class=\"highlighted\"" } else { "" };
+            format!("<tr{class}>{}</tr>\n", line("td", cells))
+        };
+        let body: String = self.rows.iter().enumerate().map(row).collect();
+        let dense = if self.head.len() > 7 { " class=\"dense\"" } else { "" };
         format!(
-            "<table><caption>{caption}</caption><thead>{}</thead><tbody>{body}</tbody></table>\n",
-            cells("th", &self.head)
+            "<table{dense}><caption>{}</caption><thead><tr>{}</tr></thead><tbody>{body}</tbody></table>\n",
+            escape(&self.caption),
+            line("th", &self.head)
         )
     }
 }
@@ -110,5 +124,9 @@ mod tests {
         assert_eq!(t.csv(), "σ,note\n1,\"x, \"\"y\"\"\"\n");
         assert_eq!(t.text(), "σ  note\n─  ──────\n1  x, \"y\"\n");
         assert!(t.html().contains("<caption>a &lt; b</caption>") && t.html().contains("<td>1</td>"));
+        t.row([plus_minus((-0.25, 0.125)), String::new()]);
+        t.highlighted.push(1);
+        assert!(t.csv().ends_with("\n-0.250 ± 0.125,\n"), "spreadsheets know the hyphen only");
+        assert!(t.html().contains("<tr class=\"highlighted\"><td>−0.250 <small>± 0.125</small></td>"));
     }
 }

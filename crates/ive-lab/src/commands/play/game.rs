@@ -2,6 +2,7 @@
 
 use super::player::{Mind, Player};
 use super::record::{Recorder, Recording};
+use super::thought::Thought;
 use super::view::View;
 use crate::commands::env::{WorldArgs, random_action};
 use crate::exit::{Failure, Outcome};
@@ -124,6 +125,14 @@ impl Game {
                 let step = walker.step(action).map_err(refused)?;
                 Ok(TimeStep::new(step.kind, step.reward))
             }
+        }
+    }
+
+    /// What the player expects now, if it is an agent.
+    pub(super) fn thought(&mut self) -> Option<Thought> {
+        match self {
+            Self::Bytes { mind, observation, .. } => mind.thought(observation),
+            Self::Walker { .. } => None,
         }
     }
 

@@ -6,8 +6,10 @@ use ive_envs::{ByteWorld, Environment, Spec};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
+use super::thought::Thought;
 use crate::commands::env::WorldArgs;
 use crate::commands::runs::find;
+use crate::eval::episode::{mu, sigma};
 use crate::exit::{Failure, Outcome};
 use crate::run::{agents::worlds, load};
 
@@ -80,6 +82,14 @@ impl Player {
 }
 
 impl Mind {
+    /// What an agent expects in a state; nothing of others.
+    pub(super) fn thought(&mut self, observation: &[u8]) -> Option<Thought> {
+        let Self::Agent(agent) = self else { return None };
+        let decision = agent.decide(observation).pop()?;
+        let (mu, sigma) = (mu(&decision.members), sigma(&decision.members));
+        Some(Thought { mu: mu.unwrap_or(decision.value), sigma })
+    }
+
     /// What to do in a state; `by_hand` is what the keys say.
     pub(super) fn choose(&mut self, observation: &[u8], by_hand: usize) -> Outcome<usize> {
         match self {

@@ -134,6 +134,15 @@ impl Screen {
         Ok(())
     }
 
+    /// What the agent expects, below everything else.
+    pub(super) fn think(&mut self, lines: &[String]) -> io::Result<()> {
+        let first = 2 + self.rows() + 4;
+        for (row, line) in lines.iter().enumerate() {
+            queue!(self.out, cursor::MoveTo(2, first + row as u16), Print(line))?;
+        }
+        self.out.flush()
+    }
+
     /// The end of an episode: a moment to see what happened.
     pub(super) fn flash(&mut self, observation: &[u8], score: &Score) -> io::Result<()> {
         self.show(observation, score, false)?;

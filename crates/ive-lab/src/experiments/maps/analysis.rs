@@ -10,7 +10,7 @@ use crate::claim::{Claim, Verdict, interval};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::tabular::compared_with_paper;
 use crate::report::plot::{self, Figure, Map};
-use crate::report::{Findings, table::Table, table::plus_minus};
+use crate::report::{Findings, table::Table, table::plus_minus, unit::Unit};
 
 /// The panels of Figure 3, as places in [`names`]: IVE(1), IVE(2), IVE(20), EVE(20), EMVE(20).
 const FIGURE_3: [usize; 5] = [0, 1, 4, 9, 14];
@@ -32,13 +32,15 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
         scale: scale(settings, done.len()),
         text: vec![
             "Each cell is coloured by the standard deviation of the value estimates of an ensemble. The crossed cell is the one that the \
-             data leave out: the estimates should disagree there, and agree elsewhere. Every panel has its own scale from its smallest to \
-             its largest number, as in the paper."
+             data leave out: the estimates should disagree there, and agree elsewhere. Every map has its own colours from its smallest (dark) to \
+             its largest number (yellow), as in the paper; both numbers stand below it. So compare patterns between maps by eye, and sizes \
+             by the numbers."
                 .into(),
             format!(
                 "The paper shows one seed. One draw can look like anything, so seed {seed} is shown (chosen before the run, not for its \
                  looks) together with the mean of the normalised maps over all seeds."
             ),
+            price(&all),
         ],
         claims: claims(&all, &likeness),
         figures: figures(*seed, shown, &all)?,
@@ -46,6 +48,17 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
         data: Vec::new(),
         numbers: numbers(&all, &likeness),
     })
+}
+
+/// What the implicit ensemble saves, and what it loses.
+fn price(all: &[&Maps]) -> String {
+    let names = names();
+    let area = |p: usize| format!("{} {:.2}", names[p], mean(&column(all, p, |panel| panel.auroc_states)));
+    let [one, last, values, models] = [FIGURE_3[0], FIGURE_3[2], FIGURE_3[3], FIGURE_3[4]].map(area);
+    format!(
+        "The price of not training an ensemble: the implicit ones come from one value table and one model, the explicit ones need twenty \
+         tables or twenty models. In exchange they may detect better. AUROC for cells that the data do not show: {one}, {last}, {values}, {models}."
+    )
 }
 
 fn scale(settings: &Settings, seeds: usize) -> String {
@@ -76,6 +89,7 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
         claims.push(Claim {
             hypothesis: "H1",
             claim: format!("{} is lower where there are data than where there are none", names[panel]),
+            unit: Unit::AUROC,
             measure: "area under the ROC curve for unvisited state-action pairs, chance 0.5".into(),
             effect: mean(&detection),
             interval: range,
@@ -92,7 +106,8 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
         let largest = mean(&column(all, panel, |p| f64::from(u8::from(p.largest))));
         claims.push(Claim {
             hypothesis: "H2",
-            claim: format!("{} is high at the unseen cell", names[panel]),
+            claim: format!("{} is higher at the unseen cell than at visited cells", names[panel]),
+            unit: Unit::RATIO,
             measure: "σ there divided by its mean over visited cells, median over seeds".into(),
             effect: median(&ratio),
             interval: range,
@@ -110,6 +125,7 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
     claims.push(Claim {
         hypothesis: "Fig. 3",
         claim: "As n grows from 1 to 20, the map of σ-IVE(n) becomes more like that of σ-EVE(20)".into(),
+        unit: Unit::CORRELATIONS,
         measure: "rank correlation with EVE(20) at n = 20 minus at n = 1, paired".into(),
         effect: mean(&growth),
         interval: range,
@@ -137,7 +153,6 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
         subtitle: subtitle.into(),
         cells,
         crossed: vec![UNSEEN],
-        from_zero: false,
     };
     let visits: Vec<Vec<f64>> = all.iter().map(|m| m.visits.clone()).collect();
     let mean_of =
@@ -149,11 +164,13 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
     figure_3.extend(FIGURE_3.map(single));
     figure_3.push(map("visits", &format!("mean of {} seeds", all.len()), mean_map(&visits)));
     figure_3.extend(FIGURE_3.map(average));
-    let caption = "Figure 3. Left: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
-                   twenty steps, over twenty value tables, and over twenty models. Top: one seed. Bottom: mean over seeds of the maps scaled to 0–1.";
+    let caption = "Figure 3. First: how often the data show each cell. Then the standard deviation over the implicit ensemble after one, two and \
+                   twenty steps, over twenty value tables, and over twenty models; first one seed, then the mean over seeds of the maps scaled to 0–1. Below \
+                   each map: its smallest and its largest number.";
     let grid = |name: &str, what: &str, panel: &dyn Fn(usize) -> Map| {
         let caption = format!(
-            "Appendix grid, {what}. Rows: implicit ensembles, ensembles of values, ensembles of models."
+            "Appendix grid, {what}: implicit ensembles, then ensembles of values, then ensembles of models. Below each map: its smallest and \
+             its largest number."
         );
         plot::maps(name, &caption, &(0..names.len()).map(panel).collect::<Vec<_>>(), 5)
     };

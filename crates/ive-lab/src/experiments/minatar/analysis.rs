@@ -13,7 +13,7 @@ use super::sweep::{Cell, Settings};
 use super::{figures, random, tables};
 use crate::claim::{Claim, Verdict};
 use crate::exit::{Failure, Outcome};
-use crate::report::{Findings, table::grouped};
+use crate::report::{Findings, table::grouped, unit::Unit};
 
 /// The stream of the bootstrap.
 const BOOTSTRAP_SEED: u64 = 95;
@@ -175,6 +175,7 @@ fn claim(other: Method, measure: Measure, c: &Comparison, by_game: &str) -> Clai
     Claim {
         hypothesis,
         claim: format!("{claim}, {}", measure.name()),
+        unit: Unit::SCORES,
         measure: format!(
             "{episodes}, normalised; mean difference over {} pairs of runs on {} games",
             c.pairs, c.games

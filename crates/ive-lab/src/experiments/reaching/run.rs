@@ -2,7 +2,7 @@
 
 use ive::{Rng, greedy_policy};
 use ive_agents::tabular::Learned;
-use ive_envs::grid::{ACTIONS, reaching};
+use ive_envs::grid::{ACTIONS, Reaching, reaching};
 use serde::{Deserialize, Serialize};
 
 use super::sweep::Settings;
@@ -19,6 +19,9 @@ pub struct Curves {
     pub optimism: Vec<Vec<f64>>,
     /// Avoiding it in the stronger wind.
     pub pessimism: Vec<Vec<f64>>,
+    /// Seeking: the probability of having been at the unseen cell at least once within all steps, one per method,
+    /// whatever the curves show.
+    pub visited: Vec<f64>,
 }
 
 /// Runs one seed; `None` if asked to stop.
@@ -39,17 +42,20 @@ pub fn curves(settings: &Settings, learned: &Learned, seed: u64) -> Outcome<Curv
         ours(learned.explicit_values(n).and_then(|e| e.std(settings.ddof)))?.pairs,
         ours(learned.explicit_models(n).and_then(|e| e.std(settings.ddof)))?.pairs,
     ];
-    let mut follow = |scores: &[f64], sign: f64, wind: f64| -> Outcome<Vec<f64>> {
+    let mut policy = |scores: &[f64], sign: f64| {
         let scores: Vec<f64> = scores.iter().map(|s| sign * s).collect();
-        let policy = ours(greedy_policy(&scores, ACTIONS, settings.ties.ties(), rng))?;
-        Ok(reaching(&policy, wind, settings.steps, settings.kind()))
+        ours(greedy_policy(&scores, ACTIONS, settings.ties.ties(), rng))
     };
-    let mut all = Curves { optimism: Vec::new(), pessimism: Vec::new() };
-    for sigma in &sigmas {
-        all.optimism.push(follow(sigma, 1.0, settings.learning.wind)?);
-        all.pessimism.push(follow(sigma, -1.0, settings.shifted_wind)?);
+    let mut all = Curves { optimism: Vec::new(), pessimism: Vec::new(), visited: Vec::new() };
+    // Greed follows the learned values in both panels.
+    let scores = sigmas.iter().map(|sigma| (sigma, -1.0)).chain([(&learned.values[0], 1.0)]);
+    for (scores, avoiding) in scores {
+        let (wind, steps) = (settings.learning.wind, settings.steps);
+        let seek = policy(scores, 1.0)?;
+        all.optimism.push(reaching(&seek, wind, steps, settings.kind()));
+        all.visited.extend(reaching(&seek, wind, steps, Reaching::FirstPassage).pop());
+        let avoid = policy(scores, avoiding)?;
+        all.pessimism.push(reaching(&avoid, settings.shifted_wind, steps, settings.kind()));
     }
-    all.optimism.push(follow(&learned.values[0], 1.0, settings.learning.wind)?);
-    all.pessimism.push(follow(&learned.values[0], 1.0, settings.shifted_wind)?);
     Ok(all)
 }

@@ -5,8 +5,8 @@ use ive_envs::grid::PAIRS;
 use rayon::prelude::*;
 
 use super::run::{METHODS, curves};
-use super::sweep::{Settings, TieRule};
-use crate::exit::Outcome;
+use super::sweep::{ReachingName, Settings, TieRule};
+use crate::exit::{Failure, Outcome};
 use crate::experiments::ours;
 use crate::experiments::tabular::{LearnerName, Learning};
 use crate::progress::Session;
@@ -27,11 +27,18 @@ fn rows(base: &Settings) -> Vec<Row> {
     for (k_min, k_max) in [(0, 5), (0, 4), (1, 5), (0, 1), (0, 20)] {
         rows.push((format!("members k={k_min}..{k_max}"), Settings { k_min, k_max, ..limit.clone() }));
     }
-    for ties in [TieRule::Random, TieRule::First, TieRule::Uniform] {
-        rows.push((format!("ties: {ties:?}").to_lowercase(), Settings { ties, ..limit.clone() }));
+    for (ties, name) in
+        [(TieRule::Random, "random"), (TieRule::First, "the first"), (TieRule::Uniform, "all alike")]
+    {
+        rows.push((format!("ties: {name}"), Settings { ties, ..limit.clone() }));
     }
     for ddof in [0, 1] {
-        rows.push((format!("ddof {ddof}"), Settings { ddof, ..limit.clone() }));
+        rows.push((format!("σ with ddof {ddof}"), Settings { ddof, ..limit.clone() }));
+    }
+    for (reaching, name) in
+        [(ReachingName::BeingAt, "being there"), (ReachingName::FirstPassage, "first passage")]
+    {
+        rows.push((name.to_owned(), Settings { reaching, ..limit.clone() }));
     }
     if base.sensitivity_sgd_seeds > 0 {
         for learning_rate in [5e-5, 5e-4, 5e-3] {
@@ -52,25 +59,41 @@ fn with(base: &Settings, seeds: u64, change: impl Fn(&mut Learning)) -> Settings
 /// The table: probabilities at the last step for every row.
 pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
     let mut table = Table::new(
-        "Sensitivity: probability at the unseen cell at the last step, mean ± standard error, and the area under the ROC curve of σ-IVE for unvisited pairs; one change at a time from the settings \
-         of this run. Rows without Adam use the limit of the learners.",
+        "Sensitivity: probability at the unseen cell at the last step when seeking and when avoiding σ, and the area under the ROC curve \
+         of σ-IVE for unvisited pairs; mean ± standard error over seeds, one change at a time from the settings of this run. Rows without Adam use the \
+         limit of the learners; those marked (base) change nothing, and repeat the same numbers. The highlighted row leaves out the \
+         member k = 0: compare its AUROC, where 0.5 is chance, with the base.",
         &[
             "change",
             "seeds",
-            "seek IVE",
+            "seek: IVE",
             "EVE",
             "EMVE",
             "greedy",
-            "avoid IVE",
+            "avoid: IVE",
             "EVE",
             "EMVE",
             "greedy",
-            "AUROC IVE",
+            "AUROC of IVE",
         ],
     );
     let rows = rows(base);
     let bar = session.bar("choices", rows.len(), "rows");
-    for (name, settings) in rows {
+    let (unchanged, mut repeated) =
+        (with(base, base.sensitivity_seeds, |l| l.learner = LearnerName::Limit), None);
+    for (mut name, settings) in rows {
+        let changes_nothing = same(&settings, &unchanged)?;
+        if changes_nothing {
+            name += " (base)";
+        }
+        if settings.k_min > 0 && base.k_min == 0 {
+            table.highlighted.push(table.rows.len());
+        }
+        if let Some(cells) = repeated.as_ref().filter(|_| changes_nothing) {
+            table.row(std::iter::once(name).chain(Vec::clone(cells)));
+            bar.inc(1);
+            continue;
+        }
         let go_on = || !session.stopped();
         let ends: Vec<Option<[f64; 9]>> = (0..settings.seeds)
             .into_par_iter()
@@ -81,11 +104,22 @@ pub fn table(base: &Settings, session: &Session) -> Outcome<Table> {
             break;
         };
         let column = |i: usize| plus_minus(mean_and_error(&ends.iter().map(|e| e[i]).collect::<Vec<_>>()));
-        table.row([name, settings.seeds.to_string()].into_iter().chain((0..9).map(column)));
+        let cells: Vec<String> =
+            std::iter::once(settings.seeds.to_string()).chain((0..9).map(column)).collect();
+        table.row(std::iter::once(name).chain(cells.clone()));
+        if changes_nothing {
+            repeated = Some(cells);
+        }
         bar.inc(1);
     }
     bar.finish();
     Ok(table)
+}
+
+/// Whether two settings are the same in every field.
+fn same(a: &Settings, b: &Settings) -> Outcome<bool> {
+    let value = |x| serde_json::to_value(x).map_err(|e| Failure::internal(e.to_string()));
+    Ok(value(a)? == value(b)?)
 }
 
 /// The ends of the curves of one seed, optimism of the four methods and then pessimism, and how well σ-IVE tells visited

@@ -21,6 +21,15 @@ pub enum TieRule {
 }
 
 impl TieRule {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Random => "one of the best actions at random",
+            Self::First => "the first of the best actions",
+            Self::Uniform => "all of the best actions with equal probability",
+        }
+    }
+
     /// The rule of the library.
     pub fn ties(self) -> Ties {
         match self {

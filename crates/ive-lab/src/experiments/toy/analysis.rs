@@ -8,7 +8,7 @@ use super::sweep::Settings;
 use crate::claim::{Claim, Verdict, interval};
 use crate::exit::{Failure, Outcome};
 use crate::report::plot::{self, Curve, Figure, Panel, colour};
-use crate::report::{Findings, table::Table, table::plus_minus};
+use crate::report::{Findings, table::Table, table::plus_minus, unit::Unit};
 
 /// The claim "zero at the data": σ there must fall below this share of what it was before training.
 const NEARLY_ZERO: f64 = 0.1;
@@ -23,6 +23,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
         Claim {
             hypothesis: "Fig. 1",
             claim: "After training the members disagree away from the data more than at the data".into(),
+            unit: Unit::RATIO,
             measure: "mean σ-IVE further than 0.5 from all data, divided by mean σ-IVE at the data".into(),
             effect: mean(&after),
             interval: ratio_range,
@@ -32,13 +33,17 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
         Claim {
             hypothesis: "Fig. 1",
             claim: "Training brings the disagreement at the data to (nearly) zero".into(),
+            unit: Unit::SHARE,
             measure: format!(
                 "σ-IVE at the data after training as a share of before; nearly zero means below {NEARLY_ZERO}"
             ),
             effect: mean(&fall),
             interval: fall_range,
             verdict: Verdict::below(NEARLY_ZERO, fall_range),
-            note: format!("σ at the data after training {:.4}", mean(&column(|l| l.at_data[1]))),
+            note: format!(
+                "σ at the data after training {:.4}; 0 would be exact agreement",
+                mean(&column(|l| l.at_data[1]))
+            ),
         },
     ];
     let mut table = Table::new(
@@ -103,21 +108,25 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
             .iter()
             .enumerate()
             .map(|(k, m)| Curve {
-                label: if k == 0 { "members v̂ᵏ".into() } else { String::new() },
+                label: if k == 0 { format!("members k = 0..{}", settings.horizon) } else { String::new() },
                 colour: colour::EVE,
                 points: points(m),
-                width: 0.8,
+                width: 1.0,
                 ..Curve::default()
             })
             .collect();
-        curves.push(Curve {
-            label: "μ ± σ".into(),
-            colour: colour::IVE,
-            points: points(&ensemble.mean()),
-            spread: ensemble.std(),
-            width: 2.2,
-            dashed: false,
-        });
+        // Below the members: where they agree, all of them lie on it.
+        curves.insert(
+            0,
+            Curve {
+                label: "mean μ ± σ".into(),
+                colour: colour::IVE,
+                points: points(&ensemble.mean()),
+                spread: ensemble.std(),
+                width: 5.0,
+                dashed: false,
+            },
+        );
         Ok(Panel {
             title: title.into(),
             x: "state s".into(),
@@ -134,8 +143,9 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
         })
     };
     let caption = format!(
-        "Figure 1. The members k=0..{} of the implicit value ensemble (blue), their mean and standard deviation (orange), and the ten targets \
-         (black), before and after {} steps of training; right: the standard deviation alone. Seed {seed}.",
+        "Figure 1. The members k = 0..{} of the implicit value ensemble (thin blue lines), their mean and standard deviation (orange), and the \
+         ten targets (dots), before and after {} steps of training. Below: the members minus their mean, which shows where they part, and their \
+         standard deviation alone; dots mark where the targets lie. Seed {seed}.",
         settings.horizon, settings.steps
     );
     let sigma = |members: &Vec<Vec<f64>>, label: &str, colour: &'static str| -> Outcome<Curve> {
@@ -143,11 +153,16 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
         let points = settings.points().into_iter().zip(ensemble.std()).collect();
         Ok(Curve { label: label.into(), colour, points, width: 2.2, ..Curve::default() })
     };
+    let before_training = sigma(before, "σ before training", colour::UNIFORM)?;
+    let after_training = sigma(after, "σ after training", colour::EMVE)?;
+    let heights = before_training.points.iter().chain(&after_training.points).map(|p| p.1);
+    let largest = heights.fold(f64::MIN_POSITIVE, f64::max);
     let signal = Panel {
         title: "The signal".into(),
         x: "state s".into(),
         y: "σ-IVE".into(),
-        curves: vec![sigma(before, "σ before", colour::UNIFORM)?, sigma(after, "σ after", colour::IVE)?],
+        y_range: Some((-0.06 * largest, 1.06 * largest)),
+        curves: vec![before_training, after_training],
         dots: states.iter().map(|s| (*s, 0.0)).collect(),
         legend: true,
         ..Panel::default()
@@ -155,7 +170,28 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
     let panels = [
         panel("Before training", before, false, true)?,
         panel("After training", after, true, false)?,
+        apart(settings, after, &states)?,
         signal,
     ];
-    plot::lines("toy", &caption, &panels, 3).map(Some)
+    plot::lines("toy", &caption, &panels, 2).map(Some)
+}
+
+/// The members minus their mean: on the scale of the values they lie on top of each other.
+fn apart(settings: &Settings, members: &[Vec<f64>], states: &[f64]) -> Outcome<Panel> {
+    let ensemble = ValueEnsemble::from_members(members).map_err(|e| Failure::internal(e.to_string()))?;
+    let mean = ensemble.mean();
+    let curve = |m: &Vec<f64>| Curve {
+        colour: colour::EVE,
+        points: settings.points().into_iter().zip(m.iter().zip(&mean).map(|(v, mean)| v - mean)).collect(),
+        width: 1.0,
+        ..Curve::default()
+    };
+    Ok(Panel {
+        title: "After training: members minus mean".into(),
+        x: "state s".into(),
+        y: "value minus μ".into(),
+        curves: members.iter().map(curve).collect(),
+        dots: states.iter().map(|s| (*s, 0.0)).collect(),
+        ..Panel::default()
+    })
 }

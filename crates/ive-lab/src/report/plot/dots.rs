@@ -20,6 +20,15 @@ pub enum Marker {
 }
 
 impl Marker {
+    /// As a letter.
+    fn sign(self) -> char {
+        match self {
+            Self::Circle => '●',
+            Self::Square => '■',
+            Self::Diamond => '◆',
+        }
+    }
+
     fn shape(self) -> MarkerShape {
         match self {
             Self::Circle => MarkerShape::Circle,
@@ -54,6 +63,15 @@ pub struct DotPanel {
     pub dots: Vec<Dots>,
 }
 
+impl DotPanel {
+    /// The upper end of the highest dot or error bar.
+    fn highest(&self) -> f64 {
+        let ends =
+            self.dots.iter().flat_map(|d| &d.points).map(|p| p.1 + if p.2.is_finite() { p.2 } else { 0.0 });
+        ends.fold(0.0, f64::max)
+    }
+}
+
 /// Panels side by side, `columns` to a row, with one legend for the shapes.
 pub fn dots(
     name: &str,
@@ -62,18 +80,17 @@ pub fn dots(
     legend: &[(Marker, &str)],
     columns: usize,
 ) -> Outcome<Figure> {
-    let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels
-        .iter()
-        .map(|panel| {
-            let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
-            let axes = layout(&plots, &panel.title, "", &panel.y)
-                .with_x_categories(panel.categories.clone())
-                .with_x_axis_min(0.4)
-                .with_x_axis_max(panel.categories.len() as f64 + 0.6)
-                .with_y_axis_min(0.0);
-            (plots, axes)
-        })
-        .unzip();
+    let draw = |panel: &DotPanel| {
+        let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
+        let axes = layout(&plots, &panel.title, "", &panel.y)
+            .with_x_categories(panel.categories.clone())
+            .with_x_axis_min(0.4)
+            .with_x_axis_max(panel.categories.len() as f64 + 0.6)
+            // Dots at zero are not cut by the axis.
+            .with_y_axis_min(-0.03 * panel.highest());
+        (plots, axes)
+    };
+    let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels.iter().map(draw).unzip();
     let entry = |(marker, label): &(Marker, &str)| LegendEntry {
         label: (*label).to_owned(),
         color: "#444444".to_owned(),
@@ -82,7 +99,9 @@ pub fn dots(
     };
     let entries = legend.iter().map(entry).collect();
     let grid = grid(plots, layouts, columns).with_shared_legend_entries(entries);
-    finish(name, caption, &with_legend(grid, panels.len(), columns).render())
+    let figure = finish(name, caption, with_legend(grid, panels.len(), columns).render())?;
+    let legend = legend.iter().map(|(marker, label)| (String::new(), format!("{} {label}", marker.sign())));
+    Ok(Figure { legend: legend.collect(), ..figure.in_pieces(panels.iter().map(draw)) })
 }
 
 fn scatter(dots: &Dots) -> Plot {

@@ -66,5 +66,5 @@ pub fn forest(
         .with_padding(PADDING)
         .with_shared_legend_entries(kinds.iter().map(entry).collect())
         .with_shared_legend();
-    finish(name, caption, &grid.render())
+    finish(name, caption, grid.render())
 }

@@ -1,0 +1,51 @@
+//! What came out, in one line.
+
+use super::Findings;
+use crate::claim::{Claim, MIN_SEEDS, Verdict};
+
+/// The 95 % interval of an effect, if there were enough seeds for one.
+pub fn bounds(claim: &Claim) -> Option<(f64, f64)> {
+    Some(claim.interval).filter(|(low, high)| low.is_finite() && high.is_finite())
+}
+
+/// What is counted: seeds, or pairs of runs with the same game and seed.
+fn units(all: &[Findings]) -> &'static str {
+    if all.iter().all(|f| f.name == "minatar") { "pairs of runs" } else { "seeds" }
+}
+
+/// `11 of 15 claims supported, 1 not supported, 3 not decided`, and why nothing is decided where that is so.
+pub fn headline(all: &[Findings]) -> String {
+    let claims: Vec<&Claim> = all.iter().flat_map(|f| &f.claims).collect();
+    if claims.is_empty() {
+        return "No claim of the paper is judged here.".to_owned();
+    }
+    let without = claims.iter().filter(|c| bounds(c).is_none()).count();
+    if without == claims.len() {
+        return format!(
+            "Nothing is decided ({without} claim{}): fewer than {MIN_SEEDS} {} give no interval.",
+            if without == 1 { "" } else { "s" },
+            units(all)
+        );
+    }
+    let of = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
+    let mut line = format!("{} of {} claims supported", of(Verdict::Supported), claims.len());
+    for verdict in [Verdict::NotSupported, Verdict::NotDecided] {
+        if of(verdict) > 0 {
+            line += &format!(", {} {}", of(verdict), verdict.words());
+        }
+    }
+    if without > 0 {
+        line += &format!(" ({without} for want of {MIN_SEEDS} {})", units(all));
+    }
+    line + "."
+}
+
+/// What to do where nothing was decided.
+pub fn advice(all: &[Findings], preset: &str) -> Option<String> {
+    let mut claims = all.iter().flat_map(|f| &f.claims).peekable();
+    claims.peek()?;
+    claims.all(|c| bounds(c).is_none()).then(|| {
+        let this = if preset == "smoke" { "The preset smoke only shows that everything runs. " } else { "" };
+        format!("{this}Use a larger --preset, or more --seeds, for verdicts.")
+    })
+}

@@ -86,7 +86,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
     let end = |side: fn(&Curves) -> &Vec<Vec<f64>>, m: usize| {
         curves.iter().map(|c| side(c)[m][last]).collect::<Vec<f64>>()
     };
-    let claims = claims(settings, &end, &uniform, last);
+    let claims = claims(settings, &end, &uniform, last)?;
     let mut tables = vec![
         ("reaching_curves", curve_table(settings, &curves, &uniform)),
         ("reaching_paired", paired(&end)),
@@ -151,7 +151,7 @@ fn claims(
     end: &dyn Fn(Side, usize) -> Vec<f64>,
     uniform: &[Vec<f64>; 2],
     last: usize,
-) -> Vec<Claim> {
+) -> Outcome<Vec<Claim>> {
     let difference = |side: Side, other: &[f64]| -> Vec<f64> {
         end(side, 0).iter().zip(other.iter().cycle()).map(|(a, b)| a - b).collect()
     };
@@ -163,16 +163,17 @@ fn claims(
                  d: &[f64],
                  judge: &dyn Fn((f64, f64)) -> Verdict,
                  note: String| {
-        let range = interval(d, mean);
-        Claim {
+        let range = interval(d, mean)?;
+        Ok(Claim {
             hypothesis,
             claim: claim.into(),
             measure,
             effect: mean(d),
-            interval: range,
-            verdict: judge(range),
+            interval: range.ends(),
+            verdict: judge(range.ends()),
+            undecided: range.undecided(),
             note,
-        }
+        })
     };
     let above = |i| Verdict::above(0.0, i);
     let ahead = |d: &[f64]| {
@@ -186,7 +187,7 @@ fn claims(
     let to_eve = difference(up, &end(up, 1));
     let from_uniform: Vec<f64> = difference(down, &uniform[1][last..]).iter().map(|d| -d).collect();
     let from_greedy: Vec<f64> = difference(down, &end(down, 3)).iter().map(|d| -d).collect();
-    vec![
+    [
         claim(
             "H4",
             "Seeking σ-IVE reaches the unseen cell more often than a uniform policy",
@@ -228,6 +229,8 @@ fn claims(
             ahead(&from_greedy),
         ),
     ]
+    .into_iter()
+    .collect()
 }
 
 fn curve_table(settings: &Settings, curves: &[&Curves], uniform: &[Vec<f64>; 2]) -> Table {

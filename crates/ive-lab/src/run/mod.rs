@@ -17,11 +17,14 @@ mod checkpoint;
 pub mod config;
 pub mod disk;
 mod events;
+mod extend;
 pub mod greedy;
 mod journal;
 mod log;
 mod manifest;
 mod payload;
+mod result;
+mod seal;
 pub mod sessions;
 pub mod status;
 mod trainer;
@@ -30,7 +33,6 @@ mod trainer;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,11 +46,10 @@ use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
 use config::Config;
 use disk::Disk;
+pub use extend::extend;
 pub use journal::{History, metrics};
+pub use result::{Finished, RESULT, finished};
 use trainer::Trainer;
-
-/// What a finished run has to say.
-pub const RESULT: &str = "result.json";
 
 /// What a run is: goes into `config.toml`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,30 +64,11 @@ pub struct Plan {
     pub seed: u64,
     /// How many environment steps.
     pub steps: u64,
+    /// The number of steps to which schedules refer, if that is another one: the run was made longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_steps: Option<u64>,
     /// The settings of the agent, all but `steps`.
     pub settings: toml::Table,
-}
-
-/// What a finished run has to say: `result.json`. No clock in it: it is bit-identical however often the run was
-/// interrupted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
-    /// The name of the agent.
-    pub agent: String,
-    /// The name of the world.
-    pub world: String,
-    /// The seed.
-    pub seed: u64,
-    /// Environment steps done.
-    pub steps: u64,
-    /// Mean return of the last 100 training episodes.
-    pub return_100: Option<f64>,
-    /// Returns of greedy episodes after training.
-    pub greedy: Vec<f64>,
-    /// The metrics that were logged last.
-    pub last: BTreeMap<String, f64>,
-    /// BLAKE3 of the final archive: weights, optimiser, replay, worlds, generators, counters.
-    pub state: String,
 }
 
 /// How a run is carried out.
@@ -134,33 +116,21 @@ pub fn complete(
     progress: &ProgressBar,
 ) -> Outcome<Option<Finished>> {
     let config = Config::new(plan, options);
+    config.check()?;
     if dir.join(RESULT).exists() {
-        config.settle(dir, &options.disk)?;
-        return finished(dir);
+        config.clone().settle(dir, &options.disk)?;
+        if let Some(finished) = finished(dir)? {
+            return Ok(Some(finished));
+        }
     }
     options.disk.create_directory(dir)?;
     let _lock = lock(dir, "wait for it, or choose another directory")?;
-    config.settle(dir, &options.disk)?;
+    let config = config.settle(dir, &options.disk)?;
     // Whoever held the lock a moment ago may have finished the run.
-    if dir.join(RESULT).exists() {
-        return finished(dir);
+    if let Some(finished) = finished(dir)? {
+        return Ok(Some(finished));
     }
     Trainer::start(dir, config, options, session, progress)?.run()
-}
-
-/// The result of the run in `dir`; `None` while there is none.
-pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
-    let path = dir.join(RESULT);
-    let bytes = match fs::read(&path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(|e| Failure::io(format!("cannot read {}: {e}", path.display())))?,
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
-        Failure::data(format!(
-            "{} is damaged ({e}); delete it, and `ive runs resume` makes it again from the last checkpoint",
-            path.display()
-        ))
-    })
 }
 
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.

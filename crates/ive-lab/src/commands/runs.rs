@@ -51,9 +51,10 @@ damaged (`ive runs show` says what is wrong)."
     },
     /// Make a run longer, and train it on
     #[command(after_help = "\
-Where a schedule refers to the number of steps (exploration_fraction, learning_rate_linear), a run that is made longer
-differs from one that was planned longer, and is refused. With --keep-schedules such a schedule goes on to refer to the
-steps planned at first; config.toml then says so (schedule_steps). The earlier numbers of steps are kept in `extended`.")]
+Where a schedule refers to the number of steps (exploration_fraction, learning_rate_linear), a run
+that is made longer differs from one that was planned longer: it is refused. With --keep-schedules
+such a schedule goes on to refer to the steps planned at first; config.toml then says so
+(schedule_steps). It keeps the earlier numbers of steps, too (extended).")]
     Extend {
         /// Its directory, or its name in `runs`
         run: PathBuf,

@@ -38,6 +38,7 @@ pub trait Agent: Send {
     fn steps(&self) -> u64;
 
     /// Acts and learns for one round, a few hundred environment steps at most, and appends what there is to report.
+    /// Rounds that only collect experience before training begins leave [`steps`](Self::steps) as it is.
     fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError>;
 
     /// Saves or restores everything, in one walk.
@@ -90,6 +91,11 @@ pub enum AgentError {
         /// Environment steps so far.
         step: u64,
     },
+    /// The world cut an episode off without ending it. What agents learn from cannot tell the two apart yet.
+    CutOff {
+        /// Environment steps so far.
+        step: u64,
+    },
     /// The world refused an action or a buffer.
     World(StepError),
 }
@@ -104,6 +110,11 @@ impl fmt::Display for AgentError {
             Self::Observation { step } => {
                 write!(f, "the observation at step {step} holds something other than zeros and ones")
             }
+            Self::CutOff { step } => write!(
+                f,
+                "the world cut an episode off at step {step} without ending it; \
+                 the agent would learn that nothing comes after: train it in a world without a limit of steps"
+            ),
             Self::World(cause) => write!(f, "{cause}"),
         }
     }

@@ -12,8 +12,11 @@ mod archive;
 mod clock;
 pub mod dqn;
 mod episodes;
+mod memory;
 mod minatar;
 pub mod nn;
+#[cfg(test)]
+mod poison;
 pub mod tabular;
 pub mod toy;
 pub mod vpn;

@@ -1,7 +1,7 @@
 //! What the agents for MinAtar share: boards as bits, checks, and the walk over common state.
 
 use ive_envs::minatar::ByteWorld;
-use ive_envs::{Environment, StepError, VectorEnvironment};
+use ive_envs::{Environment, StepError, StepKind, VectorEnvironment};
 
 use crate::agent::AgentError;
 use crate::archive::{Archive, ArchiveError};
@@ -36,11 +36,18 @@ pub(crate) fn pack_checked(
     boards: &mut Vec<u64>,
     step: u64,
 ) -> Result<(), AgentError> {
+    #[cfg(test)]
+    let observations = &*crate::poison::observations(step, observations);
     if observations.iter().fold(0, |all, &b| all | b) > 1 {
         return Err(AgentError::Observation { step });
     }
     board.pack_all(observations, boards);
     Ok(())
+}
+
+/// Whether an episode ended with a step. One that was only cut off is refused: windows keep ends, and no discounts.
+pub(crate) fn is_end(kind: StepKind, step: u64) -> Result<bool, AgentError> {
+    if kind == StepKind::Truncated { Err(AgentError::CutOff { step }) } else { Ok(kind.is_last()) }
 }
 
 /// The length of a gradient, or the name of what is not finite.

@@ -1,6 +1,7 @@
 //! Windows of consecutive steps: what an update learns from, and their replay.
 
 use crate::archive::{Archive, ArchiveError};
+use crate::nn::cpu::board::Board;
 
 /// A ring of windows of equal length, boards as bits.
 #[derive(Clone, Debug)]
@@ -133,8 +134,14 @@ impl Windows {
         self.next = (i + 1) % self.capacity;
     }
 
-    /// Saves or restores.
-    pub fn archive(&mut self, name: &str, archive: &mut Archive) -> Result<(), ArchiveError> {
+    /// Saves or restores; refuses what no world with such boards and so many actions can have shown.
+    pub fn archive(
+        &mut self,
+        name: &str,
+        board: &Board,
+        actions: usize,
+        archive: &mut Archive,
+    ) -> Result<(), ArchiveError> {
         archive.index(&format!("{name}.filled"), &mut self.filled)?;
         archive.index(&format!("{name}.next"), &mut self.next)?;
         archive.u64s(&format!("{name}.boards"), &mut self.boards)?;
@@ -146,7 +153,25 @@ impl Windows {
             && self.next < self.capacity
             && self.boards.len() == (n + self.filled) * self.words
             && [self.actions.len(), self.rewards.len(), self.ends.len()] == [n; 3];
-        let problem = || "its parts do not fit together".to_owned();
-        if sizes { Ok(()) } else { Err(ArchiveError::Content { name: name.to_owned(), problem: problem() }) }
+        let wrong = |part: &str, problem: &str| {
+            let (name, problem) = (format!("{name}{part}"), problem.to_owned());
+            Err(ArchiveError::Content { name, problem })
+        };
+        match () {
+            () if !sizes => wrong("", "its parts do not fit together"),
+            () if !self.boards.chunks_exact(self.words).all(|bits| board.holds(bits)) => {
+                wrong(".boards", "it has a cell behind the last one of a board")
+            }
+            () if self.actions.iter().any(|&action| usize::from(action) >= actions) => {
+                wrong(".actions", &format!("it has an action beyond the {actions} that there are"))
+            }
+            () if self.ends.iter().any(|&end| end > 1) => {
+                wrong(".ends", "it is something other than 0 and 1")
+            }
+            () if self.rewards.iter().any(|reward| !reward.is_finite()) => {
+                wrong(".rewards", "it has a number that is not finite")
+            }
+            () => Ok(()),
+        }
     }
 }

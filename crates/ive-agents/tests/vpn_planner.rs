@@ -295,3 +295,35 @@ fn saturated_gates_and_units_stay_finite_and_follow_the_formula() {
         assert_eq!(choices[0].action, plain.weighted(&start, &[1.0; 3], &[4; 3]).0);
     }
 }
+
+/// Rows of the action beyond ±20 in the exponent, with gates that cancel them: products of separate exponentials would be
+/// wrong there, because each factor is limited.
+#[test]
+fn rows_of_the_action_of_any_size_follow_the_formula() {
+    let mut rng = Rng::from_seed(36);
+    for size in [15.0, 30.0, 60.0, 300.0] {
+        let net = Network::new(4, 4);
+        let mut x = parameters(&net, &mut rng);
+        let pairs = [(&net.lstm_action, &net.lstm_bias), (&net.reward_action, &net.reward.bias)];
+        for (rows, bias) in pairs {
+            for w in bias.of_mut(&mut x) {
+                *w -= (size * rng.uniform().round()) as f32;
+            }
+            let opposite: Vec<f32> = bias.of(&x).iter().map(|b| -b).collect();
+            for row in rows.of_mut(&mut x).chunks_exact_mut(opposite.len()) {
+                row.iter_mut().zip(&opposite).for_each(|(w, o)| *w = o + rng.normal() as f32);
+            }
+        }
+        let plain = Plain { net: &net, x: &x };
+        let seen = observations(&net, 1, &mut rng);
+        let (planner, _) = planned(&net, &x, &[1.0; 3], &[4; 3], &seen);
+        let (mut path, mut members) = (Vec::new(), Vec::new());
+        planner.path(0, &mut path);
+        planner.members(0, &mut members);
+        for (ours, theirs) in members.iter().zip(plain.members(&plain.encode(&seen), &path)) {
+            // Sums that cancel lose what a number of this size loses by rounding.
+            let error = (f64::from(*ours) - theirs).abs();
+            assert!(error < 2e-6 * (10.0 + 8.0 * size), "at {size}: {ours}, not {theirs}");
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::exit::Outcome;
+use crate::experiments::ours;
 use crate::report::unit::Unit;
 
 /// Does the claim hold here?
@@ -67,6 +69,8 @@ pub struct Claim {
     pub interval: (f64, f64),
     /// The verdict.
     pub verdict: Verdict,
+    /// Why nothing can be decided, where there are too few seeds for an interval.
+    pub undecided: Option<String>,
     /// What else one must know.
     pub note: String,
 }
@@ -77,15 +81,46 @@ const REPLICATES: usize = 4000;
 /// With fewer seeds a bootstrap interval is too narrow to be believed.
 pub const MIN_SEEDS: usize = 10;
 
-/// A 95 % bootstrap interval over seeds, with a generator of its own so that every interval can be repeated alone.
-/// Fewer than [`MIN_SEEDS`] give an unbounded interval, and so never a decision.
-pub fn interval<T: Clone>(units: &[T], statistic: impl Fn(&[T]) -> f64) -> (f64, f64) {
-    let rng = &mut ive::Rng::from_seed(95);
-    let unbounded = (f64::NEG_INFINITY, f64::INFINITY);
-    if units.len() < MIN_SEEDS {
-        return unbounded;
+/// An interval without information.
+pub const UNBOUNDED: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
+/// A 95 % interval of an effect over seeds, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// Its ends.
+    Ends(f64, f64),
+    /// Too few seeds to say anything: how many there are.
+    TooFewSeeds(usize),
+}
+
+impl Interval {
+    /// Lower and upper end; unbounded with too few seeds, so that it never decides anything.
+    pub fn ends(self) -> (f64, f64) {
+        match self {
+            Self::Ends(low, high) => (low, high),
+            Self::TooFewSeeds(_) => UNBOUNDED,
+        }
     }
-    ive::bootstrap_interval(units, statistic, 0.95, REPLICATES, rng).unwrap_or(unbounded)
+
+    /// Why nothing can be decided, if that is so.
+    pub fn undecided(self) -> Option<String> {
+        match self {
+            Self::Ends(..) => None,
+            Self::TooFewSeeds(seeds) => {
+                Some(format!("too few seeds: {seeds}, at least {MIN_SEEDS} are needed"))
+            }
+        }
+    }
+}
+
+/// A 95 % bootstrap interval over seeds, with a generator of its own so that every interval can be repeated alone.
+pub fn interval<T: Clone>(units: &[T], statistic: impl Fn(&[T]) -> f64) -> Outcome<Interval> {
+    if units.len() < MIN_SEEDS {
+        return Ok(Interval::TooFewSeeds(units.len()));
+    }
+    let rng = &mut ive::Rng::from_seed(95);
+    let (low, high) = ours(ive::bootstrap_interval(units, statistic, 0.95, REPLICATES, rng))?;
+    Ok(Interval::Ends(low, high))
 }
 
 #[cfg(test)]
@@ -97,9 +132,25 @@ mod tests {
         assert_eq!(Verdict::above(0.5, (0.6, 0.9)), Verdict::Supported);
         assert_eq!(Verdict::above(0.5, (0.1, 0.4)), Verdict::NotSupported);
         assert_eq!(Verdict::above(0.5, (0.4, 0.6)), Verdict::NotDecided);
-        assert_eq!(Verdict::above(0.5, interval(&[1.0], |x| x[0])), Verdict::NotDecided);
         assert_eq!(Verdict::within(0.1, (-0.05, 0.02)), Verdict::Supported);
         assert_eq!(Verdict::within(0.1, (-0.05, 0.2)), Verdict::NotDecided);
         assert_eq!(Verdict::within(0.1, (0.15, 0.2)), Verdict::NotSupported);
+    }
+
+    #[test]
+    fn too_few_seeds_decide_nothing_and_say_why() {
+        let few = interval(&[1.0; 9], |x| x[0]).unwrap();
+        assert_eq!(few, Interval::TooFewSeeds(9));
+        assert_eq!(Verdict::above(0.5, few.ends()), Verdict::NotDecided);
+        assert_eq!(few.undecided().unwrap(), "too few seeds: 9, at least 10 are needed");
+        assert_eq!(interval(&[1.0; 10], |x| x[0]).unwrap(), Interval::Ends(1.0, 1.0));
+    }
+
+    #[test]
+    fn an_interval_that_cannot_be_computed_is_an_error() {
+        for bad in [f64::NAN, f64::INFINITY] {
+            let failure = interval(&[1.0; 10], |_| bad).unwrap_err();
+            assert_eq!(failure.code, 70, "{}", failure.message);
+        }
     }
 }

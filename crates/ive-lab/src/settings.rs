@@ -26,6 +26,11 @@ impl Change {
         Ok(Self { experiment, key: key.to_owned(), value: value.trim().to_owned() })
     }
 
+    /// Whether it sets this key.
+    pub fn sets(&self, key: &str) -> bool {
+        self.key == key
+    }
+
     fn concerns(&self, experiment: &str, table: &Table) -> bool {
         match &self.experiment {
             Some(named) => named == experiment,

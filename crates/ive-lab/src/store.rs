@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
 use crate::lock::{LOCK, Lock, lock};
+use crate::progress::warn;
 use crate::run::disk::Disk;
 
 /// The file by which a directory is known to be ours.
@@ -108,17 +109,20 @@ impl Store {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(io(&path, "read", &e)),
         };
-        // A stop in mid-write leaves a last line without its end: cut it off and go on.
+        // A stop in mid-write leaves a last line without its end: cut it off, and its seed is repeated.
         let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let mut done = Vec::new();
-        for (i, line) in text[..whole].split(|&b| b == b'\n').filter(|l| !l.is_empty()).enumerate() {
-            done.push(serde_json::from_slice(line).map_err(|e| {
+        for (i, line) in text[..whole].split_inclusive(|&b| b == b'\n').enumerate() {
+            done.push(read_line(line).map_err(|what| {
                 Failure::data(format!(
-                    "{} line {}: {e}; delete that line to repeat its seed",
+                    "{} line {}: {what}; delete that line to repeat its seed",
                     path.display(),
                     i + 1
                 ))
             })?);
+        }
+        if whole < text.len() {
+            warn(&format!("the last line of {} is not complete: its seed is repeated", path.display()));
         }
         let open = || -> std::io::Result<File> {
             let file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -130,6 +134,31 @@ impl Store {
     }
 }
 
+/// What a line ends with: the hash of all bytes before.
+fn line_end(body: &[u8]) -> String {
+    format!(",\"{}\"]\n", blake3::hash(body))
+}
+
+/// `[seed, outcome, "blake3"]`, as it is written.
+fn write_line<T: Serialize>(seed: u64, outcome: &T) -> Result<Vec<u8>, String> {
+    let mut line = serde_json::to_vec(&(seed, outcome)).map_err(|e| e.to_string())?;
+    line.pop();
+    let end = line_end(&line);
+    line.extend_from_slice(end.as_bytes());
+    Ok(line)
+}
+
+/// Seed and outcome of a line, or what is wrong with it.
+fn read_line<T: DeserializeOwned>(line: &[u8]) -> Result<(u64, T), String> {
+    let cut = line.len().checked_sub(line_end(&[]).len());
+    let (body, end) = line.split_at(cut.unwrap_or(0));
+    if end != line_end(body).as_bytes() {
+        return Err("it is damaged, or of a version that wrote no checksums".to_owned());
+    }
+    let pair = [body, b"]"].concat();
+    serde_json::from_slice(&pair).map_err(|e| format!("it is whole, but not as expected ({e})"))
+}
+
 /// The log of finished seeds, one JSON line each.
 #[derive(Debug)]
 pub struct SeedLog {
@@ -138,10 +167,18 @@ pub struct SeedLog {
 }
 
 impl SeedLog {
-    /// Adds a finished seed, in one write.
-    pub fn add<T: Serialize>(&self, seed: u64, outcome: &T) -> Outcome {
-        let mut line = serde_json::to_vec(&(seed, outcome)).map_err(|e| Failure::internal(e.to_string()))?;
-        line.push(b'\n');
+    /// Adds a finished seed, in one write. What would not read back as it is, such as a number that is not finite, is
+    /// refused: it would make all finished seeds unreadable.
+    pub fn add<T: Serialize + DeserializeOwned>(&self, seed: u64, outcome: &T) -> Outcome {
+        let lost = |what: &str| {
+            let path = self.path.display();
+            Failure::internal(format!("the outcome of seed {seed} cannot be kept in {path}: {what}"))
+        };
+        let line = write_line(seed, outcome).map_err(|e| lost(&e))?;
+        let (_, back): (u64, T) = read_line(&line).map_err(|e| lost(&e))?;
+        if write_line(seed, &back).as_ref() != Ok(&line) {
+            return Err(lost("it reads back as something else"));
+        }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&line).map_err(|e| io(&self.path, "write", &e))
     }
@@ -179,4 +216,89 @@ pub fn difference(old: &Value, new: &Value) -> String {
     let more = out.len().saturating_sub(3);
     out.truncate(3);
     out.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Outcomes = Vec<(u64, Vec<f64>)>;
+
+    fn store(dir: &Path) -> Store {
+        Store::open(dir, &json!({}), false).unwrap()
+    }
+
+    fn read(dir: &Path) -> Outcome<Outcomes> {
+        store(dir).seeds().map(|(done, _)| done)
+    }
+
+    fn written(dir: &Path) -> Outcomes {
+        let all: Outcomes = vec![(3, vec![0.1, -2.5e-300]), (0, vec![]), (17, vec![1.0 / 3.0, 4.0])];
+        let (_, log) = store(dir).seeds::<Vec<f64>>().unwrap();
+        all.iter().for_each(|(seed, outcome)| log.add(*seed, outcome).unwrap());
+        all
+    }
+
+    #[test]
+    fn what_is_written_reads_back_and_what_would_not_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = written(dir.path());
+        let before = fs::read(dir.path().join("seeds.jsonl")).unwrap();
+        let (done, log) = store(dir.path()).seeds::<Vec<f64>>().unwrap();
+        assert_eq!(done, all);
+        for number in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            let failure = log.add(5, &vec![1.0, number]).unwrap_err();
+            assert!(
+                failure.code == 70 && failure.message.contains("seed 5 cannot be kept"),
+                "{}",
+                failure.message
+            );
+        }
+        assert_eq!(fs::read(dir.path().join("seeds.jsonl")).unwrap(), before, "nothing was added");
+    }
+
+    /// A file that ends early looks like one whose writer was killed: what is missing is computed again, to the same
+    /// numbers. Everything else is an error.
+    #[test]
+    fn every_damage_of_finished_seeds_is_noticed_or_computed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = written(dir.path());
+        let path = dir.path().join("seeds.jsonl");
+        let good = fs::read(&path).unwrap();
+        let (mut refused, mut shorter) = (0, 0);
+        let mut check = |bytes: &[u8], may_be_shorter: bool, what: String| {
+            fs::write(&path, bytes).unwrap();
+            match read(dir.path()) {
+                Err(failure) => {
+                    assert!(failure.code == 65 && failure.message.contains("delete that line"), "{what}");
+                    refused += 1;
+                }
+                Ok(found) => {
+                    assert!(
+                        may_be_shorter && found[..] == all[..found.len()] && found.len() < all.len(),
+                        "{what}"
+                    );
+                    shorter += 1;
+                }
+            }
+        };
+        let last_line = good[..good.len() - 1].iter().rposition(|&b| b == b'\n').unwrap();
+        for i in 0..good.len() {
+            for bit in 0..8 {
+                let mut bytes = good.clone();
+                bytes[i] ^= 1 << bit;
+                // Without its last byte the last line has no end.
+                check(&bytes, i == good.len() - 1, format!("bit {bit} of byte {i}"));
+            }
+            check(&good[..i], true, format!("cut to {i} bytes"));
+        }
+        for more in ["\n", " \n", "[1,[]]\n", "null\n"] {
+            check(&[&good[..], more.as_bytes()].concat(), false, format!("with {more:?} at the end"));
+        }
+        // Seeds of before lines had a checksum.
+        check(b"[0,[1.0]]\n", false, "an old line".to_owned());
+        assert!(refused > 8 * last_line && shorter >= good.len(), "{refused} refused, {shorter} shorter");
+        fs::write(&path, [&good[..], b"[4,"].concat()).unwrap();
+        assert_eq!(read(dir.path()).unwrap(), all, "a line in mid-write is cut off");
+    }
 }

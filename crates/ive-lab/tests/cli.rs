@@ -408,3 +408,22 @@ fn walkers_are_drawn_as_large_as_one_likes() {
     assert!(dir.ive("play walker:stand --policy zero --steps 1 --gif usual.gif").status.success());
     assert!(std::fs::read(dir.0.join("usual.gif")).unwrap().starts_with(b"GIF89a\0\x01\0\x01")); // 256 × 256
 }
+
+/// σ is exactly zero on all visited cells, the ratio to them infinite: once it was written as null, and the finished
+/// experiment could never be opened again.
+#[test]
+fn an_infinite_ratio_is_written_read_back_and_judged() {
+    let dir = Scratch::new("infinite");
+    let line =
+        "reproduce maps --preset smoke --seeds 1 --set learner=limit --set data_steps=100000 --out out";
+    for attempt in 0..2 {
+        let output = dir.ive(line);
+        assert!(output.status.success(), "attempt {attempt}: {}", text(&output.stderr));
+    }
+    let seeds = std::fs::read_to_string(dir.0.join("out/maps/seeds.jsonl")).unwrap();
+    assert!(seeds.contains("\"ratio\":null"), "the ratio is not infinite: {seeds}");
+    let claims = json(&dir.0.join("out/maps/summary.json"))["claims"].clone();
+    let claim = claims.as_array().unwrap().iter().find(|c| c["hypothesis"] == "H2").unwrap().clone();
+    assert!(claim["note"].as_str().unwrap().contains("the ratio infinite"), "{claim}");
+    assert!(claim["undecided"].as_str().unwrap().starts_with("too few seeds: 1"), "{claim}");
+}

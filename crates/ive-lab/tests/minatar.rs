@@ -158,3 +158,33 @@ fn trials_compare_each_change_with_the_base() {
     refused(&trials("--set games=pong"), 78, &["trials.games: there is no `pong`"]);
     assert!(!dir.0.join("other").exists(), "a refused command writes nothing");
 }
+
+/// Reports do not repeat damage: a changed number, a result of another agent, and a lost line of metrics are refused.
+#[test]
+fn damaged_and_foreign_results_do_not_reach_the_report() {
+    let dir = Scratch::new("table2-damage");
+    let line = "reproduce minatar --preset smoke --set games=breakout --set agents=dqn,mu-ive --set steps=400 \
+                --set random_episodes=10 --out out";
+    assert!(dir.ive(line).status.success());
+    let run = |agent: &str| dir.0.join("out/minatar/runs/breakout").join(agent).join("seed-0");
+    let (result, metrics) = (run("dqn").join("result.json"), run("dqn").join("metrics.jsonl"));
+    let good = [&result, &metrics].map(|path| std::fs::read_to_string(path).unwrap());
+    let changed = good[0].replacen("\"return_100\": 0.", "\"return_100\": 9.", 1);
+    assert_ne!(changed, good[0]);
+    std::fs::write(&result, changed).unwrap();
+    let fails = |code: i32, words: &[&str]| {
+        let output = dir.ive(line);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{error}");
+        words.iter().for_each(|w| assert!(error.contains(w), "`{w}` is not in `{error}`"));
+    };
+    fails(65, &["breakout/dqn/seed-0", "its checksum differs", "ive runs resume"]);
+    std::fs::copy(run("mu-ive").join("result.json"), &result).unwrap();
+    fails(78, &["another run than config.toml says", "agent \"mu-ive\" → \"dqn\""]);
+    std::fs::write(&result, &good[0]).unwrap();
+    let shorter = good[1].trim_end().rsplit_once('\n').unwrap().0;
+    std::fs::write(&metrics, format!("{shorter}\n")).unwrap();
+    fails(65, &["metrics.jsonl has", "from a copy"]);
+    std::fs::write(&metrics, &good[1]).unwrap();
+    assert!(dir.ive(line).status.success());
+}

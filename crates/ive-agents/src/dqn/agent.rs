@@ -131,7 +131,9 @@ impl Dqn {
         self.clock.lap(Part::Decisions);
         let now = self.world.step(&[action])?;
         self.clock.lap(Part::Worlds);
-        let (reward, end) = (now.rewards[0] as f32, now.kinds[0].is_last());
+        let (reward, end) = (now.rewards[0] as f32, minatar::is_end(now.kinds[0], self.steps)?);
+        #[cfg(test)]
+        let reward = crate::poison::number("reward", self.steps, reward.into()) as f32;
         if !reward.is_finite() {
             return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
         }
@@ -173,6 +175,11 @@ impl Dqn {
         let loss = match &self.engine {
             Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
             None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
+        };
+        #[cfg(test)]
+        let loss = {
+            crate::poison::gradient(&self.net.layout, self.steps, &mut s.gradient);
+            crate::poison::number("loss", self.steps, loss)
         };
         let length = minatar::check_gradient(&self.net.layout, &[("loss", loss)], &s.gradient, self.steps)?;
         self.optimiser.step(&mut self.parameters, &s.gradient, self.config.learning_rate);
@@ -225,7 +232,7 @@ impl Agent for Dqn {
         minatar::archive_slots("parameters", &self.net.layout, &mut self.parameters, archive)?;
         minatar::archive_slots("target", &self.net.layout, &mut self.target, archive)?;
         self.optimiser.archive(archive)?;
-        self.replay.archive("replay", archive)?;
+        self.replay.archive("replay", &self.net.torso.board, self.net.actions, archive)?;
         archive.rng("acting", &mut self.acting)?;
         archive.rng("sampling", &mut self.sampling)?;
         self.episodes.archive(archive)?;

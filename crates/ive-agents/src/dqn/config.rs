@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentError;
 use crate::agent::in_range;
+use crate::memory::{self, COPIES, Part};
+use crate::nn::cpu::board::FEATURES;
+use crate::nn::cpu::torso::TORSO;
 
 /// Settings of a deep Q-network. The origin of each number stands in the preset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +53,18 @@ impl Config {
         in_range("smoothing", self.smoothing, 0.0, 1.0)?;
         in_range("rms_epsilon", self.rms_epsilon, 1e-16, 1.0)?;
         in_range("exploration_final", self.exploration_final, 0.0, 1.0)?;
-        in_range("log_every", self.log_every as f64, 1.0, 1e12)
+        in_range("log_every", self.log_every as f64, 1.0, 1e12)?;
+        memory::check(&self.memory())
+    }
+
+    /// What the settings ask of memory: the replay, and the buffers of an update.
+    fn memory(&self) -> Vec<Part> {
+        let replay = COPIES * self.replay_capacity as f64 * memory::window(1);
+        let update = self.batch as f64 * 4.0 * (3 * FEATURES + 3 * TORSO + 128) as f64;
+        vec![
+            Part { key: "replay_capacity", what: "the replay".to_owned(), bytes: replay },
+            Part { key: "batch", what: "the transitions of an update".to_owned(), bytes: update },
+        ]
     }
 
     /// Probability of a random action after this many steps.

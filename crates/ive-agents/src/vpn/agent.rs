@@ -91,7 +91,7 @@ impl Vpn {
         let mut planner = Planner::new(&net, config.discount, &config.weights, &config.branching);
         planner.load(&parameters);
         let words = board::words(channels);
-        let windows = |steps: usize| Windows::new(words, config.window, (steps / config.window).max(1));
+        let windows = |count: usize| Windows::new(words, config.window, count.max(1));
         let mut vpn = Self {
             worlds: VectorEnvironment::new(worlds)?,
             target: parameters.clone(),
@@ -100,8 +100,8 @@ impl Vpn {
             planner,
             probe: None,
             fresh: Windows::zeroed(words, config.window, config.worlds),
-            replay: windows(config.replay_capacity),
-            random: windows(config.random_steps),
+            replay: windows(config.replay_capacity / config.window),
+            random: windows(config.random_steps.div_ceil(config.window)),
             acting: root.fold_in(ACTING),
             sampling: root.fold_in(REPLAY),
             steps: 0,
@@ -115,7 +115,6 @@ impl Vpn {
             config: config.clone(),
         };
         vpn.worlds.reset()?;
-        vpn.collect_random()?;
         Ok(vpn)
     }
 
@@ -137,15 +136,18 @@ impl Vpn {
             .expect("the parameters are those of the network")
     }
 
-    /// Windows of a uniformly random policy, whose steps do not count.
+    /// Whether steps of the uniformly random policy are still missing.
+    fn is_collecting(&self) -> bool {
+        self.steps == 0 && self.random.len() * self.config.window < self.config.random_steps
+    }
+
+    /// One window of a uniformly random policy in every world; its steps do not count. Training begins in fresh worlds.
     fn collect_random(&mut self) -> Result<(), AgentError> {
-        while self.random.len() * self.config.window < self.config.random_steps {
-            self.play(1.0)?;
-            for i in 0..self.config.worlds {
-                self.random.push(self.fresh.get(i));
-            }
+        self.play(1.0)?;
+        for i in 0..self.config.worlds {
+            self.random.push(self.fresh.get(i));
         }
-        if self.config.random_steps > 0 {
+        if !self.is_collecting() {
             self.worlds.reset()?;
             self.episodes = Episodes::new(self.config.worlds, self.config.discount);
         }
@@ -195,7 +197,9 @@ impl Vpn {
             let now = self.worlds.step(&s.actions)?;
             self.clock.lap(Part::Worlds);
             for i in 0..n {
-                let (reward, end) = (now.rewards[i] as f32, now.kinds[i].is_last());
+                let (reward, end) = (now.rewards[i] as f32, minatar::is_end(now.kinds[i], self.steps)?);
+                #[cfg(test)]
+                let reward = crate::poison::number("reward", self.steps, reward.into()) as f32;
                 if !reward.is_finite() {
                     return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
                 }
@@ -253,6 +257,14 @@ impl Vpn {
                 Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
                 None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
             };
+            #[cfg(test)]
+            let losses = {
+                crate::poison::gradient(&self.net.layout, self.steps, &mut s.gradient);
+                loss::Losses {
+                    reward: crate::poison::number("loss_reward", self.steps, losses.reward),
+                    value: crate::poison::number("loss_value", self.steps, losses.value),
+                }
+            };
             let predictions = s.batch.predictions() as f64;
             let scale = if self.config.reduction == Reduction::Mean { 1.0 / predictions } else { 1.0 };
             let named = [("loss_reward", losses.reward), ("loss_value", losses.value)];
@@ -288,6 +300,9 @@ impl Agent for Vpn {
     fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError> {
         let before = self.steps;
         self.clock.skip();
+        if self.is_collecting() {
+            return self.collect_random();
+        }
         self.play(self.config.exploration(before))?;
         self.steps += (self.config.worlds * self.config.window) as u64;
         self.learn()?;
@@ -310,8 +325,9 @@ impl Agent for Vpn {
         minatar::archive_slots("parameters", &self.net.layout, &mut self.parameters, archive)?;
         minatar::archive_slots("target", &self.net.layout, &mut self.target, archive)?;
         self.adam.archive(archive)?;
-        self.replay.archive("replay", archive)?;
-        self.random.archive("random", archive)?;
+        let (board, actions) = (&self.net.torso.board, self.net.actions);
+        self.replay.archive("replay", board, actions, archive)?;
+        self.random.archive("random", board, actions, archive)?;
         archive.rng("acting", &mut self.acting)?;
         archive.rng("sampling", &mut self.sampling)?;
         self.episodes.archive(archive)?;

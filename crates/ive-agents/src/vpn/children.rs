@@ -2,7 +2,8 @@
 //!
 //! The action enters the transition and the reward through one row of weights each, so the matrix products are made once
 //! per node and not once per child; and since `e^{x+y} = eˣ eʸ`, so are the exponentials of the gates: a child costs
-//! multiplications, two divisions and one exponential per unit.
+//! multiplications, two divisions and one exponential per unit. That is right while the rows of the actions are small, as
+//! they are in every network we have trained; a network with larger ones is worked out child by child.
 
 use multiversion::multiversion;
 
@@ -16,10 +17,12 @@ use crate::nn::cpu::torso::{Inference, TORSO};
 
 /// Columns of the matrix product of a node: gates and the hidden layer of the reward.
 const NODE: usize = GATES + HEAD;
-/// Exponents of gates, and of the rows of an action, are limited to this, where a sigmoid has long been zero or one. Their
-/// products stay right as long as the rows of the action keep within ±20 in the exponent (a weight of 20, or of 10 for
-/// tanh): beyond that a large row and a large gate of opposite signs no longer cancel. Initial rows are of order one.
+/// Exponents of gates, and of the rows of an action, are limited to this, where a sigmoid has long been zero or one.
 const LIMIT: f32 = 40.0;
+/// Products of the two exponentials are right as long as the rows of the action keep within this in the exponent (a weight
+/// of 20, or of 10 for tanh): beyond it a large row and a large gate of opposite signs no longer cancel. Initial rows are
+/// of order one.
+const LARGEST_ROW: f32 = 20.0;
 /// `e²⁵`: the cube of one plus it is still a number.
 const LARGE: f32 = 7.2e10;
 
@@ -31,7 +34,9 @@ pub(super) struct Weights {
     start_bias: Vec<f32>,
     node: Packed,
     node_bias: Vec<f32>,
-    /// Exponentials of the rows of each action, `[actions, NODE]`.
+    /// Whether an action has a row beyond [`LARGEST_ROW`], so that exponentials are not shared.
+    apart: bool,
+    /// Exponentials of the rows of each action, `[actions, NODE]`; the exponents themselves if they are not shared.
     action: Vec<f32>,
     /// The row of each action in the reward head itself, `[actions, HEAD]`.
     reward_action: Vec<f32>,
@@ -68,6 +73,7 @@ impl Weights {
             start_bias: Vec::new(),
             node: Packed::new(UNITS, NODE),
             node_bias: vec![0.0; NODE],
+            apart: false,
             action: vec![0.0; net.actions * NODE],
             reward_action: Vec::new(),
             reward_output: Vec::new(),
@@ -107,9 +113,12 @@ impl Weights {
             let gates = &net.lstm_action.of(x)[a * GATES..][..GATES];
             let reward = &net.reward_action.of(x)[a * HEAD..][..HEAD];
             for (j, (to, w)) in row.iter_mut().zip(gates.iter().chain(reward)).enumerate() {
-                let w = if j < GATES { sign(j) * w } else { *w };
-                *to = exp_within(w.clamp(-LIMIT, LIMIT));
+                *to = if j < GATES { sign(j) * w } else { *w };
             }
+        }
+        self.apart = self.action.iter().any(|w| w.abs() > LARGEST_ROW);
+        if !self.apart {
+            self.action.iter_mut().for_each(|w| *w = exp_within(*w));
         }
         keep(&mut self.reward_action, net.reward_action.of(x));
         keep(&mut self.reward_output, net.reward.output.of(x));
@@ -148,8 +157,14 @@ impl Children {
             let units = n * actions * UNITS..(n + 1) * actions * UNITS;
             let (hidden, _) = self.hidden[units.clone()].as_chunks_mut();
             let (out, _) = self.cell[units].as_chunks_mut();
-            transitions(&mut node[..GATES], &cell[n * UNITS..][..UNITS], &w.action, hidden, out);
+            let past = &cell[n * UNITS..][..UNITS];
             let rewards = &mut self.reward[n * actions..][..actions];
+            if w.apart {
+                transitions_apart(&node[..GATES], past, &w.action, hidden, out);
+                outcomes_apart(&node[GATES..], &w.reward_action, &w.reward_output, w.reward_bias, rewards);
+                continue;
+            }
+            transitions(&mut node[..GATES], past, &w.action, hidden, out);
             outcomes(
                 &mut node[GATES..],
                 &w.action,
@@ -197,6 +212,35 @@ fn transitions(
             let ec = exp_within(-2.0 * cell[j]);
             hidden[j] = (1.0 - ec) / ((1.0 + eo) * (1.0 + ec));
         }
+    }
+}
+
+/// [`transitions`] of rows of any size: `action` holds exponents, and each sum has an exponential of its own.
+fn transitions_apart(
+    gates: &[f32],
+    past: &[f32],
+    action: &[f32],
+    hidden: &mut [[f32; UNITS]],
+    cell: &mut [[f32; UNITS]],
+) {
+    for ((action, hidden), cell) in action.chunks_exact(NODE).zip(hidden).zip(cell) {
+        for j in 0..UNITS {
+            // A number beyond e⁴⁰ or below e⁻⁴⁰ makes no difference to one plus it, or to its reciprocal.
+            let e = |gate: usize| {
+                exp_within((gates[gate * UNITS + j] + action[gate * UNITS + j]).clamp(-LIMIT, LIMIT))
+            };
+            let [ei, eg, ef, eo] = [e(0), e(1), e(2), e(3)];
+            cell[j] = past[j] / (1.0 + ef) + (1.0 - eg) / (1.0 + eg) / (1.0 + ei);
+            hidden[j] = tanh(cell[j]) / (1.0 + eo);
+        }
+    }
+}
+
+/// [`outcomes`] of rows of any size.
+fn outcomes_apart(node: &[f32], row: &[f32], output: &[f32], bias: f32, rewards: &mut [f32]) {
+    for (reward, row) in rewards.iter_mut().zip(row.chunks_exact(HEAD)) {
+        let units = node.iter().zip(row).zip(output);
+        *reward = units.map(|((x, row), output)| output * elu(x + row)).sum::<f32>() + bias;
     }
 }
 

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentError;
 use crate::agent::in_range;
+use crate::memory::{self, COPIES, Part};
+use crate::nn::cpu::board::FEATURES;
+use crate::nn::cpu::head::HEAD;
+use crate::nn::cpu::lstm::{GATES, UNITS};
 
 /// What happens to predictions that run past the end of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +101,7 @@ impl Config {
         in_range("exploration_fraction", self.exploration_fraction, 0.0, 1.0)?;
         in_range("replay", self.replay as f64, 0.0, 1000.0)?;
         in_range("replay_capacity", self.replay_capacity as f64, self.window as f64, 1e9)?;
-        in_range("random_steps", self.random_steps as f64, 0.0, 1e9)?;
+        in_range("random_steps", self.random_steps as f64, 0.0, 1e7)?;
         in_range("action_scale", self.action_scale, 0.0, 1e3)?;
         in_range("input_scale", self.input_scale, 0.0, 1e3)?;
         in_range("log_every", self.log_every as f64, 1.0, 1e12)?;
@@ -124,7 +128,55 @@ impl Config {
         if nodes.is_none_or(|n| n > 1 << 16) {
             return wrong("branching", "makes more than 65536 leaves".to_owned());
         }
-        Ok(())
+        memory::check(&self.memory())
+    }
+
+    /// What the settings ask of memory: experience that is kept, plans, and the buffers of an update.
+    fn memory(&self) -> Vec<Part> {
+        let kept = |steps: usize| memory::window(self.window) * steps.div_ceil(self.window) as f64;
+        let (worlds, windows) = (self.worlds as f64, self.replay as f64 + 1.0);
+        // The plans of all worlds, of all bootstraps, and of the greedy episodes at the end.
+        let roots = worlds + worlds * windows + 16.0;
+        let (mut level, mut nodes) = (1.0, 0.0);
+        for &kept in &self.branching {
+            nodes += level;
+            level *= kept as f64;
+        }
+        // h and c of each node; boards, features and a little more of each root.
+        let plans = roots * (nodes * 8.0 * (UNITS + 8) as f64 + 4.0 * (FEATURES + 2 * UNITS) as f64);
+        let starts = (windows + 1.0) * self.window as f64;
+        let rows = starts * self.prediction.min(self.window) as f64;
+        let update = starts * 4.0 * (2 * FEATURES + 3 * UNITS + 64) as f64
+            + rows * 4.0 * (6 * UNITS + 2 * GATES + 3 * HEAD + 8) as f64;
+        let replayed = if self.replay > 0 { COPIES * kept(self.replay_capacity) } else { 0.0 };
+        vec![
+            Part {
+                key: "worlds",
+                what: "a window of each".to_owned(),
+                bytes: worlds * memory::window(self.window),
+            },
+            Part { key: "window", what: format!("updates of {starts} steps each"), bytes: update },
+            Part { key: "replay_capacity", what: "the replay".to_owned(), bytes: replayed },
+            Part {
+                key: "random_steps",
+                what: "the steps of the random policy".to_owned(),
+                bytes: COPIES * kept(self.random_steps),
+            },
+            Part {
+                key: "branching",
+                what: format!("plans of {nodes} nodes from {roots} states (worlds and replay)"),
+                bytes: plans,
+            },
+        ]
+    }
+
+    /// The settings whose schedules refer to `steps`: with another number they would differ from the first step on.
+    pub fn schedules(&self) -> Vec<&'static str> {
+        let all = [
+            ("exploration_fraction", self.exploration_fraction > 0.0),
+            ("learning_rate_linear", self.learning_rate_linear),
+        ];
+        all.into_iter().filter(|(_, refers)| *refers).map(|(name, _)| name).collect()
     }
 
     /// Probability of a random action after this many steps.

@@ -17,10 +17,11 @@ use crate::store::Store;
 /// Runs the command.
 pub fn run(args: &ReproduceArgs) -> Outcome {
     let plans = plan(args)?;
-    let of_all = |part: &dyn Fn(&Plan) -> Value| {
-        Value::Object(plans.iter().map(|p| (p.name().word().to_owned(), part(p))).collect())
+    let of_all = |part: &dyn Fn(&Plan) -> Outcome<Value>| {
+        let named = plans.iter().map(|p| Ok((p.name().word().to_owned(), part(p)?)));
+        named.collect::<Outcome<_>>().map(Value::Object)
     };
-    let settings = of_all(&|p| serde_json::to_value(p).unwrap_or_default());
+    let settings = of_all(&Plan::settings)?;
     if args.dry_run {
         print!("{}", String::from_utf8_lossy(&crate::store::pretty(&settings)));
         return Ok(());
@@ -36,7 +37,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
 
     let preset = args.preset.to_possible_value().map_or(String::new(), |p| p.get_name().to_owned());
     let out = args.out.clone().unwrap_or_else(|| default_out(&plans, &preset));
-    let store = Store::open(&out, &of_all(&Plan::identity), args.overwrite)?;
+    let store = Store::open(&out, &of_all(&Plan::identity)?, args.overwrite)?;
     let session = Session::start(args.json)?;
     let start = Instant::now();
     let (mut all, mut origin, mut failure) = (Vec::new(), Value::Null, None);

@@ -10,7 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::report::table::Table;
 use crate::run::config::Config;
 use crate::run::status::{Status, is_run, list};
-use crate::run::{RunOptions, finished, metrics, sessions};
+use crate::run::{RunOptions, extend, finished, metrics, sessions};
 use crate::store::pretty;
 
 /// Arguments of `ive runs`.
@@ -19,6 +19,7 @@ use crate::store::pretty;
   ive runs list
   ive runs show breakout-dqn-0
   ive runs resume runs/breakout-dqn-0
+  ive runs extend breakout-dqn-0 --steps 4000000
   tensorboard --logdir runs          the learning curves in TensorBoard")]
 pub struct RunsArgs {
     #[command(subcommand)]
@@ -48,6 +49,24 @@ damaged (`ive runs show` says what is wrong); unreadable (the disk does not answ
         #[arg(long)]
         json: bool,
     },
+    /// Make a run longer, and train it on
+    #[command(after_help = "\
+Where a schedule refers to the number of steps (exploration_fraction, learning_rate_linear), a run
+that is made longer differs from one that was planned longer: it is refused. With --keep-schedules
+such a schedule goes on to refer to the steps planned at first; config.toml then says so
+(schedule_steps). It keeps the earlier numbers of steps, too (extended).")]
+    Extend {
+        /// Its directory, or its name in `runs`
+        run: PathBuf,
+        /// How many environment steps it shall have in all
+        #[arg(long, value_name = "N")]
+        steps: u64,
+        /// Let schedules refer to the steps planned at first
+        #[arg(long)]
+        keep_schedules: bool,
+        #[command(flatten)]
+        how: CarryingOut,
+    },
     /// Go on with a run that was interrupted
     Resume {
         /// Its directory, or its name in `runs`
@@ -67,11 +86,19 @@ pub fn run(args: &RunsArgs) -> Outcome {
         }
         RunsCommand::Resume { run, how } => {
             let dir = find(run)?;
-            let config = Config::read(&dir)?;
-            let Config { device, greedy_episodes, plan } = config;
-            carry_out(&dir, &plan, RunOptions { greedy_episodes, device, ..RunOptions::default() }, how)
+            go_on(&dir, Config::read(&dir)?, how)
+        }
+        RunsCommand::Extend { run, steps, keep_schedules, how } => {
+            let dir = find(run)?;
+            go_on(&dir, extend(&dir, *steps, *keep_schedules)?, how)
         }
     }
+}
+
+/// Works on the run that is in a directory.
+fn go_on(dir: &Path, config: Config, how: &CarryingOut) -> Outcome {
+    let Config { device, greedy_episodes, plan, .. } = config;
+    carry_out(dir, &plan, RunOptions { greedy_episodes, device, ..RunOptions::default() }, how)
 }
 
 /// The directory of a run, given as such or by its name in `runs`.

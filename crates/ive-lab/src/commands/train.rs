@@ -108,6 +108,7 @@ pub fn run(args: &TrainArgs) -> Outcome {
         steps: args.steps,
         file: args.config.as_deref(),
         changes: &args.changes,
+        points: 50,
     })?;
     let options = RunOptions {
         greedy_episodes: args.greedy_episodes,
@@ -115,8 +116,8 @@ pub fn run(args: &TrainArgs) -> Outcome {
         ..RunOptions::default()
     };
     let dir = args.run.clone().unwrap_or_else(|| default_dir(&plan));
-    // Settings that an agent refuses are refused before there is a directory.
-    crate::run::agents::make(&plan, &args.device)?;
+    // What cannot be run is refused before there is a directory.
+    Config::new(&plan, &options).check()?;
     if args.dry_run {
         print!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?);
         return Ok(());
@@ -138,8 +139,9 @@ pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut
     let progress = session.run_bar(&name, plan.steps);
     let Some(finished) = complete(dir, plan, &options, &session, &progress)? else {
         let (here, step) = (dir.display(), Status::of(dir).step);
+        let at = if step < plan.steps { "" } else { ", in the greedy episodes" };
         return Err(Failure::interrupted(format!(
-            "stopped at step {step} of {}, everything is saved; go on with: ive runs resume {here}",
+            "stopped at step {step} of {}{at}, everything is saved; go on with: ive runs resume {here}",
             plan.steps
         )));
     };

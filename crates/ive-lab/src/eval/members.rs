@@ -30,14 +30,14 @@ pub fn parse(text: &str) -> Result<Members, String> {
 pub fn decide(agent: &mut dyn Agent, observations: &[u8], wish: Option<&Members>) -> Outcome<Vec<Decision>> {
     let mut decisions = agent.decide(observations);
     if let Some(wish) = wish {
-        let encoded = if wish.ks().contains(&0) { agent.encoded_values(observations) } else { Vec::new() };
+        let encoded = if wish.lengths().contains(&0) { agent.encoded_values(observations) } else { Vec::new() };
         for (i, decision) in decisions.iter_mut().enumerate() {
             let trained = decision.members.len();
             let member = |&k: &usize| match k.checked_sub(1) {
                 None => encoded.get(i).copied(),
                 Some(before) => decision.members.get(before).copied(),
             };
-            let chosen: Option<Vec<f64>> = wish.ks().iter().map(member).collect();
+            let chosen: Option<Vec<f64>> = wish.lengths().iter().map(member).collect();
             decision.members = chosen.ok_or_else(|| unavailable(wish, trained))?;
         }
     }
@@ -67,7 +67,7 @@ pub fn note(members: Option<&Members>, agent: &str) -> String {
     let Some(members) = members else {
         return format!("{agent} has no model: there are no members, no μ-IVE and no σ-IVE");
     };
-    let zero = if members.ks().contains(&0) {
+    let zero = if members.lengths().contains(&0) {
         "k = 0 is among them, although a value prediction network never trains the value of the state it has just \
          encoded"
     } else {

@@ -100,7 +100,7 @@ pub fn summary(episodes: &[Episode]) -> String {
 
 /// The heads of the columns of members.
 pub fn member_columns(members: &Members) -> impl Iterator<Item = String> {
-    members.ks().iter().map(|k| format!("member_{k}"))
+    members.lengths().iter().map(|k| format!("member_{k}"))
 }
 
 /// All steps of all episodes, in full precision.

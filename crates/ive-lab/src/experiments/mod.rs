@@ -180,12 +180,17 @@ impl Plan {
 
     /// The settings that finished work depends on: with others it cannot be used again. A seed of a small experiment
     /// is cheap, so there it is all of them; runs that took hours stay good when more of them are asked for.
-    pub fn identity(&self) -> Value {
+    pub fn identity(&self) -> Outcome<Value> {
         match self {
-            Self::Minatar(settings) => settings.identity(),
-            Self::Trials(settings) => settings.identity(),
-            _ => serde_json::to_value(self).unwrap_or_default(),
+            Self::Minatar(settings) => Ok(settings.identity()),
+            Self::Trials(settings) => Ok(settings.identity()),
+            _ => self.settings(),
         }
+    }
+
+    /// All settings, for people and programs.
+    pub fn settings(&self) -> Outcome<Value> {
+        value_of(self)
     }
 
     /// Runs everything that is not finished yet and judges what there is.
@@ -258,7 +263,41 @@ fn over_seeds<T: Serialize + DeserializeOwned + Send>(
     Ok((!done.is_empty()).then_some(done))
 }
 
+/// Settings as JSON, which must hold every one of them: a number that is not finite has no place there.
+fn value_of(settings: &impl Serialize) -> Outcome<Value> {
+    let failed = |what: &str| Failure::internal(format!("settings cannot be written down: {what}"));
+    let value = serde_json::to_value(settings).map_err(|e| failed(&e.to_string()))?;
+    if value.as_object().is_none_or(|all| all.values().any(Value::is_null)) {
+        return Err(failed("one of them is not finite"));
+    }
+    Ok(value)
+}
+
 /// A number of the library that cannot fail here, or a bug of ours.
 pub fn ours<T>(result: ive::Result<T>) -> Outcome<T> {
     result.map_err(|e| Failure::internal(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_be_written_down_are_no_identity() {
+        assert_eq!(
+            value_of(&serde_json::json!({ "rate": 0.5 })).unwrap(),
+            serde_json::json!({ "rate": 0.5 })
+        );
+        let nan = std::collections::BTreeMap::from([("rate", f64::NAN)]);
+        let not_text = std::collections::BTreeMap::from([((1, 2), 0.5)]);
+        for failure in
+            [value_of(&nan).unwrap_err(), value_of(&not_text).unwrap_err(), value_of(&()).unwrap_err()]
+        {
+            assert!(
+                failure.code == 70 && failure.message.contains("cannot be written down"),
+                "{}",
+                failure.message
+            );
+        }
+    }
 }

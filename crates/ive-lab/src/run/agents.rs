@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ive_agents::dqn::Dqn;
+use ive_agents::dqn::{self, Dqn};
 use ive_agents::nn::Backend;
-use ive_agents::vpn::Vpn;
+use ive_agents::vpn::{self, Vpn};
 use ive_agents::{Agent, AgentError};
 use ive_envs::minatar::ByteWorld;
 use ive_envs::registry;
@@ -76,6 +76,8 @@ pub struct Request<'a> {
     pub file: Option<&'a Path>,
     /// Changes from the command line.
     pub changes: &'a [Change],
+    /// Lowers `log_every`, where nobody set it, so that learning curves have at least so many points; 0 leaves it alone.
+    pub points: u64,
 }
 
 impl Kind {
@@ -109,6 +111,7 @@ impl Kind {
 pub fn resolve(request: &Request<'_>) -> Outcome<Plan> {
     let kind = Kind::find(request.agent)?;
     let mut layers = kind.layers(request.preset)?;
+    let mut logs = request.changes.iter().any(|change| change.sets("log_every"));
     if let Some(path) = request.file {
         let shown = path.display().to_string();
         let file = read_file(path)?;
@@ -116,18 +119,24 @@ pub fn resolve(request: &Request<'_>) -> Outcome<Plan> {
             Kind::find(name).map(|_| ()).map_err(|e| Failure::config(format!("{shown}: {}", e.message)))
         })?;
         layers.add_file(&file, &shown)?;
+        logs |= file.get(kind.name).is_some_and(|section| section.get("log_every").is_some());
     }
     check_changes(request.changes, std::slice::from_ref(&layers))?;
     layers.add_changes(request.changes)?;
     let mut settings: Table = layers.build()?;
     let preset_steps =
         settings.remove("steps").and_then(|v| v.as_integer()).and_then(|n| u64::try_from(n).ok());
+    let steps = request.steps.or(preset_steps).unwrap_or(0);
+    if let (Some(Value::Integer(every)), false, 1..) = (settings.get_mut("log_every"), logs, request.points) {
+        *every = (*every).min(i64::try_from(steps / request.points).unwrap_or(i64::MAX).max(1));
+    }
     let plan = Plan {
         agent: kind.name.to_owned(),
         world: request.world.to_owned(),
         options: request.options.clone(),
         seed: request.seed,
-        steps: request.steps.or(preset_steps).unwrap_or(0),
+        steps,
+        schedule_steps: None,
         settings,
     };
     plan.check()?;
@@ -135,8 +144,8 @@ pub fn resolve(request: &Request<'_>) -> Outcome<Plan> {
 }
 
 impl Plan {
-    /// Refuses what cannot be run, before anything is written.
-    fn check(&self) -> Outcome {
+    /// Refuses what cannot be run, before anything is written. No agent is made: its settings decide.
+    pub fn check(&self) -> Outcome {
         let _ = worlds(self)?;
         if self.steps == 0 || self.steps > i64::MAX as u64 {
             return Err(Failure::config(format!("steps: {} is not a number of steps", self.steps)));
@@ -147,7 +156,23 @@ impl Plan {
         if let Some((key, value)) = self.settings.iter().find(|(_, value)| !finite(value)) {
             return Err(Failure::config(format!("{key}: {value} is not a finite number")));
         }
-        Ok(())
+        let checked = match Kind::find(&self.agent)?.name {
+            "dqn" => typed::<dqn::Config>(self)?.check(),
+            "mu-ive" | "vpn-v1" | "vpn-v5" => typed::<vpn::Config>(self)?.check(),
+            #[cfg(test)]
+            "fake" => typed::<super::tests::fake::Config>(self)?.check(),
+            other => return Err(Failure::internal(format!("nobody knows the settings of `{other}`"))),
+        };
+        checked.map_err(|e| failed(&self.agent, &e))
+    }
+}
+
+/// The settings of an agent whose schedules refer to the number of steps: if that number changes, they change from the
+/// first step on.
+pub fn schedules(plan: &Plan) -> Outcome<Vec<&'static str>> {
+    match Kind::find(&plan.agent)?.name {
+        "mu-ive" | "vpn-v1" | "vpn-v5" => Ok(typed::<vpn::Config>(plan)?.schedules()),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -162,7 +187,7 @@ fn finite(value: &Value) -> bool {
 }
 
 /// Makes the worlds of a plan, by seed.
-pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld> {
+pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld + use<>> {
     let make = {
         let plan = plan.clone();
         move |seed| {
@@ -181,7 +206,8 @@ pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld> {
 /// The settings of an agent in its own type.
 fn typed<T: DeserializeOwned>(plan: &Plan) -> Outcome<T> {
     let mut settings = plan.settings.clone();
-    settings.insert("steps".to_owned(), Value::Integer(plan.steps as i64));
+    let steps = plan.schedule_steps.unwrap_or(plan.steps);
+    settings.insert("steps".to_owned(), Value::Integer(steps as i64));
     settings
         .try_into()
         .map_err(|e: toml::de::Error| Failure::config(format!("{}: {}", plan.agent, e.message().trim())))

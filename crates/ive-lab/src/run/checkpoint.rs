@@ -135,7 +135,7 @@ impl Checkpoints {
     pub fn manifest(&self, step: u64, config: &Config) -> Result<Manifest, Flaw> {
         let path = self.folder.join(manifest_name(step));
         let manifest = Manifest::read(&self.disk, &path)?;
-        if manifest.run != *config {
+        if !config.is_or_was(&manifest.run) {
             return Err(Flaw::Refused(Failure::config(format!(
                 "{} belongs to another run than config.toml says ({}); put the right one back, or begin anew in another \
                  directory",

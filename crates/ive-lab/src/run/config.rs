@@ -1,14 +1,17 @@
-//! `config.toml`: what a run is, resolved, written once when it begins.
+//! `config.toml`: what a run is, resolved, written when it begins and when it is made longer.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use ive_agents::nn::Backend;
+
 use super::disk::Disk;
-use super::{Plan, RunOptions};
+use super::{Plan, RunOptions, greedy};
 use crate::exit::{Failure, Outcome};
 use crate::lock::LOCK;
+use crate::settings::range;
 use crate::store::difference;
 
 /// The name of the file in a run directory, by which it is known to be one.
@@ -23,6 +26,9 @@ pub struct Config {
     pub device: String,
     /// How many greedy episodes are played at the end.
     pub greedy_episodes: usize,
+    /// How many steps it had before it was made longer, each time that it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extended: Vec<u64>,
     /// Agent, world, seed, steps and settings.
     #[serde(flatten)]
     pub plan: Plan,
@@ -31,7 +37,25 @@ pub struct Config {
 impl Config {
     /// The run of this plan.
     pub fn new(plan: &Plan, options: &RunOptions) -> Self {
-        Self { device: options.device.clone(), greedy_episodes: options.greedy_episodes, plan: plan.clone() }
+        let (device, greedy_episodes) = (options.device.clone(), options.greedy_episodes);
+        Self { device, greedy_episodes, extended: Vec::new(), plan: plan.clone() }
+    }
+
+    /// Refuses what cannot be run. Makes no agent, and writes nothing.
+    pub fn check(&self) -> Outcome {
+        range("greedy_episodes", self.greedy_episodes as f64, 0.0, greedy::MAX_EPISODES as f64)?;
+        Backend::parse(&self.device).map_err(|e| Failure::usage(e.to_string()))?;
+        self.plan.check()
+    }
+
+    /// Whether `other` is this run, or this run before it was made longer.
+    pub fn is_or_was(&self, other: &Self) -> bool {
+        let earlier = |(i, &steps): (usize, &u64)| {
+            let schedule_steps = if i == 0 { None } else { self.plan.schedule_steps };
+            let plan = Plan { steps, schedule_steps, ..self.plan.clone() };
+            Self { extended: self.extended[..i].to_vec(), plan, ..self.clone() }
+        };
+        self == other || self.extended.iter().enumerate().map(earlier).any(|form| form == *other)
     }
 
     /// Reads the file of a run directory.
@@ -56,9 +80,11 @@ impl Config {
     }
 
     /// Makes sure that `dir` is a directory of this run: writes the file into an empty directory, compares otherwise.
-    pub fn settle(&self, dir: &Path, disk: &Disk) -> Outcome {
+    /// Returns the run that is there, which may have been shorter once.
+    pub fn settle(self, dir: &Path, disk: &Disk) -> Outcome<Self> {
         if disk.look(&dir.join(FILE))?.is_some() {
-            return self.same_as(&Self::read_on(disk, dir)?, dir);
+            let there = Self::read_on(disk, dir)?;
+            return self.same_as(&there, dir).map(|()| there);
         }
         if let Some(other) = disk.lasting_names(dir)?.iter().find(|name| *name != LOCK) {
             return Err(Failure::usage(format!(
@@ -66,7 +92,8 @@ impl Config {
                 dir.display()
             )));
         }
-        Ok(disk.replace(&dir.join(FILE), self.text()?.as_bytes())?)
+        disk.replace(&dir.join(FILE), self.text()?.as_bytes())?;
+        Ok(self)
     }
 
     /// The settings, without the comment on top.
@@ -74,9 +101,10 @@ impl Config {
         Table::try_from(self).map_err(|e| Failure::config(format!("{FILE}: {e}")))
     }
 
-    fn text(&self) -> Outcome<String> {
+    /// The text of the file.
+    pub fn text(&self) -> Outcome<String> {
         Ok(format!(
-            "# A run of {}. Written once: the checkpoints belong to exactly these settings.\n\n{}",
+            "# A run of {}. Do not edit: the checkpoints belong to exactly these settings. `ive runs extend` makes a run longer.\n\n{}",
             super::program(),
             self.table()?
         ))
@@ -84,13 +112,20 @@ impl Config {
 
     /// Refuses a run of other settings, and names what differs.
     fn same_as(&self, there: &Self, dir: &Path) -> Outcome {
-        if self == there {
+        let ours = Self { extended: there.extended.clone(), ..self.clone() };
+        if ours == *there {
             return Ok(());
         }
+        let longer = Self { plan: Plan { steps: self.plan.steps, ..there.plan.clone() }, ..there.clone() };
+        let (here, steps) = (dir.display(), self.plan.steps);
+        let advice = if ours == longer && steps > there.plan.steps {
+            format!("; `ive runs extend {here} --steps {steps}` makes it longer")
+        } else {
+            String::new()
+        };
         Err(Failure::usage(format!(
-            "{} is a run with other settings ({}); choose another --run",
-            dir.display(),
-            there.compared_with(self)
+            "{here} is a run with other settings ({}); choose another --run{advice}",
+            there.compared_with(&ours)
         )))
     }
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::config::Config;
 use super::disk::{Disk, DiskError};
+use super::seal;
 use crate::exit::{Failure, Outcome};
 
 /// The version of the format that this program writes and reads.
@@ -100,17 +100,10 @@ impl From<DiskError> for Flaw {
     }
 }
 
-fn seal(hash: &str) -> String {
-    format!(",\n  \"blake3\": \"{hash}\"\n}}\n")
-}
-
 impl Manifest {
     /// The text of the file.
     pub fn to_bytes(&self) -> Outcome<Vec<u8>> {
-        let text = serde_json::to_string_pretty(self).map_err(|e| Failure::internal(e.to_string()))?;
-        // The seal brings its own closing brace.
-        let body = text.strip_suffix("\n}").unwrap_or(&text);
-        Ok((body.to_owned() + &seal(&blake3::hash(body.as_bytes()).to_string())).into_bytes())
+        seal::seal(self)
     }
 
     /// Reads a file.
@@ -127,14 +120,7 @@ impl Manifest {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, Flaw> {
-        let sealed = bytes.len().checked_sub(seal(&blake3::hash(&[]).to_string()).len());
-        let body = sealed
-            .map(|end| &bytes[..end])
-            .filter(|body| bytes[body.len()..] == *seal(&blake3::hash(body).to_string()).as_bytes());
-        if body.is_none() {
-            return Err(Flaw::Damaged("its checksum differs".to_owned()));
-        }
-        let value: Value = serde_json::from_slice(bytes).map_err(|e| Flaw::Damaged(e.to_string()))?;
+        let value = seal::open(bytes).ok_or_else(|| Flaw::Damaged("its checksum differs".to_owned()))?;
         let format = &value["format"];
         if *format != FORMAT {
             return Err(Flaw::Refused(Failure::data(format!(

@@ -17,11 +17,14 @@ mod checkpoint;
 pub mod config;
 pub mod disk;
 mod events;
+mod extend;
 pub mod greedy;
 mod journal;
 mod log;
 mod manifest;
 mod payload;
+mod result;
+mod seal;
 pub mod sessions;
 pub mod status;
 mod system;
@@ -44,13 +47,11 @@ use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
 use config::Config;
 use disk::Disk;
+pub use extend::extend;
 pub use journal::{History, metrics};
+use result::finished_on;
+pub use result::{Finished, RESULT, finished};
 use trainer::Trainer;
-
-/// What a finished run has to say.
-pub const RESULT: &str = "result.json";
-/// The largest one that is read: millions of greedy episodes.
-const MAX_RESULT: u64 = 64 << 20;
 
 /// What a run is: goes into `config.toml`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,30 +66,11 @@ pub struct Plan {
     pub seed: u64,
     /// How many environment steps.
     pub steps: u64,
+    /// The number of steps to which schedules refer, if that is another one: the run was made longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_steps: Option<u64>,
     /// The settings of the agent, all but `steps`.
     pub settings: toml::Table,
-}
-
-/// What a finished run has to say: `result.json`. No clock in it: it is bit-identical however often the run was
-/// interrupted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
-    /// The name of the agent.
-    pub agent: String,
-    /// The name of the world.
-    pub world: String,
-    /// The seed.
-    pub seed: u64,
-    /// Environment steps done.
-    pub steps: u64,
-    /// Mean return of the last 100 training episodes.
-    pub return_100: Option<f64>,
-    /// Returns of greedy episodes after training.
-    pub greedy: Vec<f64>,
-    /// The metrics that were logged last.
-    pub last: BTreeMap<String, f64>,
-    /// BLAKE3 of the final archive: weights, optimiser, replay, worlds, generators, counters.
-    pub state: String,
 }
 
 /// How a run is carried out.
@@ -136,40 +118,26 @@ pub fn complete(
     progress: &ProgressBar,
 ) -> Outcome<Option<Finished>> {
     let config = Config::new(plan, options);
-    let (disk, result) = (&options.disk, dir.join(RESULT));
-    if disk.look(&result)?.is_some() {
-        config.settle(dir, disk)?;
-        return finished_on(disk, dir);
+    config.check()?;
+    let disk = &options.disk;
+    if disk.look(&dir.join(RESULT))?.is_some() {
+        config.clone().settle(dir, disk)?;
+        if let Some(finished) = finished_on(disk, dir)? {
+            return Ok(Some(finished));
+        }
     }
     disk.create_directory(dir)?;
     disk.secure(dir)?;
     let lock = Lock::take(dir, disk, "wait for it, or choose another directory")?;
     let options = &RunOptions { disk: disk.held_by(lock), ..options.clone() };
-    config.settle(dir, &options.disk)?;
+    let config = config.settle(dir, &options.disk)?;
     // Whoever wrote it may have been killed before it was safe, and everything else builds on it.
     disk.sync_directory(dir)?;
     // Whoever held the lock a moment ago may have finished the run.
-    if disk.look(&result)?.is_some() {
-        return finished_on(disk, dir);
+    if let Some(finished) = finished_on(disk, dir)? {
+        return Ok(Some(finished));
     }
     Trainer::start(dir, config, options, session, progress)?.run()
-}
-
-/// The result of the run in `dir`; `None` while there is none.
-pub fn finished(dir: &Path) -> Outcome<Option<Finished>> {
-    finished_on(&Disk::default(), dir)
-}
-
-/// The same on any disk.
-fn finished_on(disk: &Disk, dir: &Path) -> Outcome<Option<Finished>> {
-    let path = dir.join(RESULT);
-    let Some(bytes) = disk.read(&path, MAX_RESULT)? else { return Ok(None) };
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
-        Failure::data(format!(
-            "{} is damaged ({e}); delete it, and `ive runs resume` makes it again from the last checkpoint",
-            path.display()
-        ))
-    })
 }
 
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.

@@ -9,9 +9,10 @@ use ive_agents::{Agent, Archive};
 use super::agents;
 use super::checkpoint::{Checkpoints, SaveError};
 use super::config::Config;
+use super::greedy::{self, Greedy};
 use super::journal::{Journal, METRICS, metrics_on};
 use super::manifest::Manifest;
-use super::{Finished, RESULT, RunOptions, greedy, restore, sessions};
+use super::{Finished, RESULT, RunOptions, restore, seal, sessions};
 use crate::exit::{Failure, Outcome};
 use crate::progress::{Session, warn};
 
@@ -187,13 +188,10 @@ impl<'a> Trainer<'a> {
 
     /// Plays greedy episodes and writes the result. Everything in it comes from the final state and from the files.
     fn finish(&mut self) -> Outcome<Option<Finished>> {
-        let (plan, session) = (&self.config.plan, self.session);
-        let episodes = self.config.greedy_episodes;
-        let mean = self.mean();
-        self.progress.set_message(format!("{mean}, playing greedy episodes"));
-        let Some(greedy) = greedy::play(&mut *self.agent, plan, episodes, || !session.stopped())? else {
-            return Ok(None);
-        };
+        let state = self.checkpoints.newest().map(|saved| saved.blake3.clone()).unwrap_or_default();
+        let Some(greedy) = self.play_greedily(&state)? else { return Ok(None) };
+        let plan = &self.config.plan;
+        let logs = self.journal.sync()?;
         let finished = Finished {
             agent: plan.agent.clone(),
             world: plan.world.clone(),
@@ -205,13 +203,43 @@ impl<'a> Trainer<'a> {
                 .pop()
                 .map(|(_, values)| values)
                 .unwrap_or_default(),
-            state: self.checkpoints.newest().map(|saved| saved.blake3.clone()).unwrap_or_default(),
+            state,
+            metrics: logs.get(METRICS).cloned().ok_or_else(|| Failure::internal("there are no metrics"))?,
+            run: self.config.clone(),
         };
-        let mut text = serde_json::to_vec_pretty(&finished).map_err(|e| Failure::internal(e.to_string()))?;
-        text.push(b'\n');
-        self.options.disk.replace(&self.dir.join(RESULT), &text)?;
+        self.options.disk.replace(&self.dir.join(RESULT), &seal::seal(&finished)?)?;
+        // Of no use any more; if it stays, it does no harm.
+        let _ = self.options.disk.remove(&self.dir.join(greedy::FILE));
         self.progress.finish();
         Ok(Some(finished))
+    }
+
+    /// The returns of greedy episodes; `None` if asked to stop. They are saved as often as training is, and before a stop.
+    fn play_greedily(&mut self, state: &str) -> Outcome<Option<Vec<f64>>> {
+        let (dir, options) = (self.dir, self.options);
+        let disk = &options.disk;
+        let mut greedy = Greedy::new(&self.config.plan, self.config.greedy_episodes)?;
+        greedy.resume(dir, &self.options.disk, state)?;
+        let mean = self.mean();
+        loop {
+            if let Some(returns) = greedy.returns() {
+                return Ok(Some(returns));
+            }
+            if self.session.stopped() {
+                greedy.save(dir, disk, state)??;
+                return Ok(None);
+            }
+            let (over, all) = (greedy.over(), self.config.greedy_episodes);
+            self.progress.set_message(format!("{mean}, {over} of {all} greedy episodes"));
+            greedy.round(&mut *self.agent)?;
+            if self.saved.elapsed() >= options.checkpoint_every {
+                self.saved = Instant::now();
+                match greedy.save(dir, disk, state)? {
+                    Err(error) if error.is_full() => warn(&format!("{error}; the next attempt follows")),
+                    other => other?,
+                }
+            }
+        }
     }
 
     /// The return so far, for people.

@@ -57,6 +57,12 @@ impl Board {
         words(self.channels)
     }
 
+    /// Whether all ones of a packed board lie on it: none behind its last cell.
+    pub fn holds(&self, bits: &[u64]) -> bool {
+        let used = self.places.len() % WORD;
+        bits.len() == self.words() && (used == 0 || bits[bits.len() - 1] >> used == 0)
+    }
+
     /// Packs observations one after the other.
     pub fn pack_all(&self, observations: &[u8], boards: &mut Vec<u64>) {
         let (length, words) = (SIZE * SIZE * self.channels, self.words());

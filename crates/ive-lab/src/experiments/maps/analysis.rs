@@ -8,6 +8,7 @@ use super::run::{Maps, names};
 use super::sweep::{IVE_SIZES, Settings};
 use crate::claim::{Claim, Verdict, interval};
 use crate::exit::{Failure, Outcome};
+use crate::experiments::ours;
 use crate::experiments::tabular::compared_with_paper;
 use crate::report::plot::{self, Figure, Map};
 use crate::report::{Findings, table::Table, table::plus_minus, unit::Unit};
@@ -42,11 +43,11 @@ pub fn findings(settings: &Settings, done: &[(u64, Maps)]) -> Outcome<Findings> 
             ),
             price(&all),
         ],
-        claims: claims(&all, &likeness),
+        claims: claims(&all, &likeness)?,
         figures: figures(*seed, shown, &all)?,
-        tables: vec![("maps_detection", detection(&all, &likeness)), ("maps_sigma", sigma_table(shown, &all))],
+        tables: vec![("maps_detection", detection(&all, &likeness)?), ("maps_sigma", sigma_table(shown, &all))],
         data: Vec::new(),
-        numbers: numbers(&all, &likeness),
+        numbers: numbers(&all, &likeness)?,
     })
 }
 
@@ -70,30 +71,44 @@ fn column<'a>(all: &'a [&Maps], panel: usize, of: impl Fn(&super::run::PanelOfSe
     all.iter().map(|m| of(&m.panels[panel])).collect()
 }
 
+/// Stands for an infinite ratio while ratios are put in order: quantiles are those of all seeds, also of these.
+const ENDLESS: f64 = 1e300;
+
+/// A quantile of ratios, infinite where it lies among or next to infinite ones.
+fn finite_or_endless(x: f64) -> f64 {
+    // Ratios of numbers that differ at all are smaller, a mixture of one with the stand-in is larger.
+    if x < 1e200 { x } else { f64::INFINITY }
+}
+
+/// σ of the unseen cell divided by that of visited ones, for every seed.
+fn ratios(all: &[&Maps], panel: usize) -> Vec<f64> {
+    column(all, panel, |p| p.ratio.unwrap_or(ENDLESS))
+}
+
 /// Rank correlation of every map with that of EVE(20), for one seed.
 fn similarity(maps: &Maps) -> Outcome<Vec<f64>> {
     let reference = &maps.panels[EVE_20].sigma;
-    let one = |p: &super::run::PanelOfSeed| {
-        spearman(&p.sigma, reference).map_err(|e| Failure::internal(e.to_string()))
-    };
+    let one = |p: &super::run::PanelOfSeed| ours(spearman(&p.sigma, reference));
     maps.panels.iter().map(one).collect()
 }
 
-fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
+fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Outcome<Vec<Claim>> {
     let names = names();
+    // Inside of a bootstrap there is no way to fail; what is not a number makes the bootstrap fail as a whole.
     let median = |x: &[f64]| quantile(x, 0.5).unwrap_or(f64::NAN);
     let mut claims = Vec::new();
     for panel in [0, 1, 4] {
         let detection = column(all, panel, |p| p.auroc_pairs);
-        let range = interval(&detection, mean);
+        let range = interval(&detection, mean)?;
         claims.push(Claim {
             hypothesis: "H1",
             claim: format!("{} is lower where there are data than where there are none", names[panel]),
             unit: Unit::AUROC,
             measure: "area under the ROC curve for unvisited state-action pairs, chance 0.5".into(),
             effect: mean(&detection),
-            interval: range,
-            verdict: Verdict::above(0.5, range),
+            interval: range.ends(),
+            verdict: Verdict::above(0.5, range.ends()),
+            undecided: range.undecided(),
             note: format!(
                 "for cells {}",
                 plus_minus(mean_and_error(&column(all, panel, |p| p.auroc_states)))
@@ -101,22 +116,33 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
         });
     }
     for panel in [0, 1, 4] {
-        let ratio = column(all, panel, |p| p.ratio);
-        let range = interval(&ratio, median);
+        let ratio = ratios(all, panel);
+        let range = interval(&ratio, median)?;
+        let (low, high) = range.ends();
+        let endless = column(all, panel, |p| f64::from(u8::from(p.ratio.is_none()))).iter().sum::<f64>();
         let largest = mean(&column(all, panel, |p| f64::from(u8::from(p.largest))));
         claims.push(Claim {
             hypothesis: "H2",
             claim: format!("{} is higher at the unseen cell than at visited cells", names[panel]),
             unit: Unit::RATIO,
             measure: "σ there divided by its mean over visited cells, median over seeds".into(),
-            effect: median(&ratio),
-            interval: range,
-            verdict: Verdict::above(1.0, range),
-            note: format!("it is the largest of the map in {:.0} % of the seeds", 100.0 * largest),
+            effect: finite_or_endless(ours(quantile(&ratio, 0.5))?),
+            interval: (finite_or_endless(low), finite_or_endless(high)),
+            verdict: Verdict::above(1.0, (low, high)),
+            undecided: range.undecided(),
+            note: format!("it is the largest of the map in {:.0} % of the seeds", 100.0 * largest)
+                + &if endless > 0.0 {
+                    format!(
+                        "; in {endless} of {} seeds σ is zero on all visited cells, the ratio infinite",
+                        all.len()
+                    )
+                } else {
+                    String::new()
+                },
         });
     }
     let growth: Vec<f64> = likeness.iter().map(|l| l[4] - l[0]).collect();
-    let range = interval(&growth, mean);
+    let range = interval(&growth, mean)?;
     let by_size: Vec<String> = IVE_SIZES
         .iter()
         .enumerate()
@@ -128,11 +154,12 @@ fn claims(all: &[&Maps], likeness: &[Vec<f64>]) -> Vec<Claim> {
         unit: Unit::CORRELATIONS,
         measure: "rank correlation with EVE(20) at n = 20 minus at n = 1, paired".into(),
         effect: mean(&growth),
-        interval: range,
-        verdict: Verdict::above(0.0, range),
+        interval: range.ends(),
+        verdict: Verdict::above(0.0, range.ends()),
+        undecided: range.undecided(),
         note: format!("correlations {}", by_size.join(", ")),
     });
-    claims
+    Ok(claims)
 }
 
 /// Cells scaled from the smallest to the largest, as in the paper.
@@ -181,7 +208,7 @@ fn figures(seed: u64, shown: &Maps, all: &[&Maps]) -> Outcome<Vec<Figure>> {
     ])
 }
 
-fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
+fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Outcome<Table> {
     let mut table = Table::new(
         "Detection of what the data do not show, mean ± standard error over seeds; ratio is the median with quartiles; likeness is the rank \
          correlation with the map of σ-EVE(20)",
@@ -200,8 +227,9 @@ fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
             0..5 => format!("k=0..{}", IVE_SIZES[panel]),
             _ => name.chars().filter(char::is_ascii_digit).collect(),
         };
-        let ratio = column(all, panel, |p| p.ratio);
-        let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| quantile(&ratio, q).unwrap_or(f64::NAN));
+        let ratio = ratios(all, panel);
+        let at = |q: f64| ours(quantile(&ratio, q)).map(finite_or_endless);
+        let (low, middle, high) = (at(0.25)?, at(0.5)?, at(0.75)?);
         table.row([
             name,
             members,
@@ -212,7 +240,7 @@ fn detection(all: &[&Maps], likeness: &[Vec<f64>]) -> Table {
             plus_minus(mean_and_error(&likeness.iter().map(|l| l[panel]).collect::<Vec<_>>())),
         ]);
     }
-    table
+    Ok(table)
 }
 
 fn sigma_table(shown: &Maps, all: &[&Maps]) -> Table {
@@ -231,17 +259,67 @@ fn sigma_table(shown: &Maps, all: &[&Maps]) -> Table {
     table
 }
 
-fn numbers(all: &[&Maps], likeness: &[Vec<f64>]) -> Value {
-    let of = |panel: usize| {
-        json!({
+fn numbers(all: &[&Maps], likeness: &[Vec<f64>]) -> Outcome<Value> {
+    let of = |panel: usize| -> Outcome<Value> {
+        let median = finite_or_endless(ours(quantile(&ratios(all, panel), 0.5))?);
+        Ok(json!({
             "auroc_states": mean_and_error(&column(all, panel, |p| p.auroc_states)),
             "auroc_pairs": mean_and_error(&column(all, panel, |p| p.auroc_pairs)),
-            "ratio_median": quantile(&column(all, panel, |p| p.ratio), 0.5).ok(),
+            // Null if it is infinite.
+            "ratio_median": median.is_finite().then_some(median),
             "unseen_is_largest": mean(&column(all, panel, |p| f64::from(u8::from(p.largest)))),
             "spearman_with_eve_20": mean(&likeness.iter().map(|l| l[panel]).collect::<Vec<_>>()),
-        })
+        }))
     };
-    let panels: serde_json::Map<String, Value> =
-        names().into_iter().enumerate().map(|(i, n)| (n, of(i))).collect();
-    json!({ "seeds": all.len(), "ensembles": panels })
+    let panels = names().into_iter().enumerate().map(|(i, name)| Ok((name, of(i)?)));
+    let panels: serde_json::Map<String, Value> = panels.collect::<Outcome<_>>()?;
+    Ok(json!({ "seeds": all.len(), "ensembles": panels }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::maps::run::PanelOfSeed;
+
+    /// Seeds with these ratios, equal in all else.
+    fn seeds(ratios: &[Option<f64>]) -> Vec<Maps> {
+        let panel = |ratio| PanelOfSeed {
+            sigma: (0..STATES).map(|s| s as f64).collect(),
+            auroc_states: 0.9,
+            auroc_pairs: 0.9,
+            ratio,
+            largest: true,
+        };
+        let of = |ratio: &Option<f64>| Maps { visits: vec![1.0; STATES], panels: vec![panel(*ratio); 15] };
+        ratios.iter().map(of).collect()
+    }
+
+    fn ratio_claim(ratios: &[Option<f64>]) -> Claim {
+        let maps = seeds(ratios);
+        let all: Vec<&Maps> = maps.iter().collect();
+        let claims = claims(&all, &vec![vec![0.5; 15]; all.len()]).unwrap();
+        assert!(detection(&all, &vec![vec![0.5; 15]; all.len()]).is_ok());
+        claims.into_iter().find(|c| c.hypothesis == "H2").unwrap()
+    }
+
+    #[test]
+    fn infinite_ratios_count_as_the_largest_and_decide_like_others() {
+        let endless = ratio_claim(&[None; 12]);
+        assert_eq!((endless.effect, endless.interval), (f64::INFINITY, (f64::INFINITY, f64::INFINITY)));
+        assert_eq!(endless.verdict, Verdict::Supported);
+        assert!(
+            endless.note.contains("in 12 of 12 seeds σ is zero on all visited cells"),
+            "{}",
+            endless.note
+        );
+        // The median of eleven: five infinite ones above it.
+        let mut mixed = vec![Some(2.0); 6];
+        mixed.extend([None; 5]);
+        let mixed = ratio_claim(&mixed);
+        assert_eq!((mixed.effect, mixed.interval.0, mixed.verdict), (2.0, 2.0, Verdict::Supported));
+        let low = ratio_claim(&[Some(0.5); 12]);
+        assert_eq!((low.effect, low.verdict, low.undecided), (0.5, Verdict::NotSupported, None));
+        let few = ratio_claim(&[None; 3]);
+        assert_eq!((few.verdict, few.undecided.is_some()), (Verdict::NotDecided, true));
+    }
 }

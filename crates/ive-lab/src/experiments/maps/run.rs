@@ -27,8 +27,9 @@ pub struct PanelOfSeed {
     pub auroc_states: f64,
     /// The same for pairs, from σ of the action values.
     pub auroc_pairs: f64,
-    /// σ of the unseen cell divided by the mean σ of the visited cells.
-    pub ratio: f64,
+    /// σ of the unseen cell divided by the mean σ of the visited cells; none if it is infinite, because σ is zero on all of
+    /// them and not there.
+    pub ratio: Option<f64>,
     /// Whether the unseen cell has the largest σ.
     pub largest: bool,
 }
@@ -70,8 +71,30 @@ fn judge(data: &Dataset, sigma: Inconsistency) -> Outcome<PanelOfSeed> {
     Ok(PanelOfSeed {
         auroc_states: ours(auroc(&known, &unknown))?,
         auroc_pairs: ours(auroc(&known_pairs, &unknown_pairs))?,
-        ratio: sigma.states[UNSEEN] / ive::mean(&known),
+        ratio: ratio(sigma.states[UNSEEN], ive::mean(&known)),
         largest: sigma.states.iter().all(|s| *s <= sigma.states[UNSEEN]),
         sigma: sigma.states,
     })
+}
+
+/// How many times larger one σ is than another: one if both are zero, none if only the other is.
+fn ratio(there: f64, elsewhere: f64) -> Option<f64> {
+    match () {
+        () if elsewhere > 0.0 => Some(there / elsewhere),
+        () if there > 0.0 => None,
+        () => Some(1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_of_zeros_are_what_they_mean() {
+        assert_eq!(ratio(3.0, 2.0), Some(1.5));
+        assert_eq!(ratio(0.0, 2.0), Some(0.0));
+        assert_eq!(ratio(3.0, 0.0), None);
+        assert_eq!(ratio(0.0, 0.0), Some(1.0));
+    }
 }

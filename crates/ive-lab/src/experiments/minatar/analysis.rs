@@ -37,21 +37,20 @@ pub fn findings(settings: &Settings, mut records: Vec<Record>, scales: &[Scale])
     let methods = settings.methods()?;
     let resampling = Resampling { replicates: settings.replicates as usize, seed: BOOTSTRAP_SEED };
     let scores = |m, measure| strata(records, scales, m, measure);
-    let averages: Vec<_> = methods
-        .iter()
-        .map(|&m| (m, Measure::ALL.map(|measure| iqm(&scores(m, measure), resampling))))
-        .collect();
+    let mut averages = Vec::new();
+    for &m in &methods {
+        let [a, b, c] = Measure::ALL.map(|measure| iqm(&scores(m, measure), resampling));
+        averages.push((m, [a?, b?, c?]));
+    }
     let compared: Vec<(Method, Measure, Option<Comparison>)> = OTHERS
         .iter()
         .filter(|m| methods.contains(m) && methods.contains(&Method::MeanOfMembers))
-        .flat_map(|&other| {
-            Measure::ALL.map(|measure| {
-                let comparison =
-                    compare(&scores(Method::MeanOfMembers, measure), &scores(other, measure), resampling);
-                (other, measure, comparison)
-            })
+        .flat_map(|&other| Measure::ALL.map(|measure| (other, measure)))
+        .map(|(other, measure)| {
+            let (one, other_scores) = (scores(Method::MeanOfMembers, measure), scores(other, measure));
+            Ok((other, measure, compare(&one, &other_scores, resampling)?))
         })
-        .collect();
+        .collect::<Outcome<_>>()?;
     let claims = compared
         .iter()
         .filter_map(|(other, measure, c)| {
@@ -183,6 +182,7 @@ fn claim(other: Method, measure: Measure, c: &Comparison, by_game: &str) -> Clai
         effect: c.effect,
         interval: c.interval,
         verdict: Verdict::above(0.0, c.interval),
+        undecided: c.undecided.clone(),
         note: format!(
             "a run of μ-IVE(5) is the better one with probability {}; {by_game}",
             tables::ranged(c.improvement, c.improvement_interval)

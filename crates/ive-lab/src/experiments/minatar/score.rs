@@ -15,9 +15,9 @@ use ive_envs::minatar::Game;
 use super::published::{Method, best};
 use super::record::{Measure, Record, of};
 use crate::claim::MIN_SEEDS;
-
-/// An interval without information.
-pub const UNBOUNDED: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+pub use crate::claim::UNBOUNDED;
+use crate::exit::Outcome;
+use crate::experiments::ours;
 
 /// The scale of a game.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +57,12 @@ pub struct Resampling {
 impl Resampling {
     /// A 95 % interval of a statistic of `[game][run]`, runs resampled within games. Unbounded where a game has fewer
     /// than two runs.
-    fn interval(self, strata: &[Vec<f64>], statistic: impl Fn(&[Vec<f64>]) -> f64) -> (f64, f64) {
+    fn interval(self, strata: &[Vec<f64>], statistic: impl Fn(&[Vec<f64>]) -> f64) -> Outcome<(f64, f64)> {
         if strata.iter().any(|runs| runs.len() < 2) {
-            return UNBOUNDED;
+            return Ok(UNBOUNDED);
         }
         let rng = &mut Rng::from_seed(self.seed);
-        stratified_bootstrap(strata, statistic, 0.95, self.replicates, rng).unwrap_or(UNBOUNDED)
+        ours(stratified_bootstrap(strata, statistic, 0.95, self.replicates, rng))
     }
 }
 
@@ -71,11 +71,15 @@ pub type Ranged = (f64, (f64, f64));
 
 /// Interquartile mean over all runs of all games, and its stratified bootstrap interval (as rliable reports it). None
 /// while a game has no run.
-pub fn iqm(strata: &Strata, resampling: Resampling) -> Option<Ranged> {
+pub fn iqm(strata: &Strata, resampling: Resampling) -> Outcome<Option<Ranged>> {
     let strata = values(strata);
+    if strata.is_empty() || strata.iter().any(Vec::is_empty) {
+        return Ok(None);
+    }
+    // What is not a number makes the bootstrap fail as a whole.
     let of = |s: &[Vec<f64>]| interquartile_mean(&s.concat()).unwrap_or(f64::NAN);
-    let whole = !strata.is_empty() && strata.iter().all(|runs| !runs.is_empty());
-    whole.then(|| (of(&strata), resampling.interval(&strata, of)))
+    let value = ours(interquartile_mean(&strata.concat()))?;
+    Ok(Some((value, resampling.interval(&strata, of)?)))
 }
 
 /// One agent against another, by normalised scores.
@@ -88,6 +92,8 @@ pub struct Comparison {
     pub effect: f64,
     /// Its 95 % t interval.
     pub interval: (f64, f64),
+    /// Why nothing can be decided, where there are too few pairs for an interval.
+    pub undecided: Option<String>,
     /// Probability that a run of the one is better than a run of the other on the same game.
     pub improvement: f64,
     /// Its 95 % stratified bootstrap interval.
@@ -105,26 +111,31 @@ pub fn paired(ours: &Strata, theirs: &Strata) -> Vec<Vec<f64>> {
 
 /// The paired comparison. None without a pair. The interval is unbounded, and so decides nothing, with fewer than
 /// [`MIN_SEEDS`] pairs in all or fewer than two in a game.
-pub fn compare(ours: &Strata, theirs: &Strata, resampling: Resampling) -> Option<Comparison> {
-    let (ours, theirs): (Strata, Strata) =
-        ours.iter().cloned().zip(theirs.iter().cloned()).filter(|(a, b)| shares_a_seed(a, b)).unzip();
-    let differences = paired(&ours, &theirs);
+pub fn compare(one: &Strata, other: &Strata, resampling: Resampling) -> Outcome<Option<Comparison>> {
+    let (one, other): (Strata, Strata) =
+        one.iter().cloned().zip(other.iter().cloned()).filter(|(a, b)| shares_a_seed(a, b)).unzip();
+    let differences = paired(&one, &other);
     let pairs = differences.iter().map(Vec::len).sum();
+    if pairs == 0 {
+        return Ok(None);
+    }
     let means: Vec<f64> = differences.iter().map(|d| mean(d)).collect();
-    let interval = if pairs < MIN_SEEDS {
-        UNBOUNDED
-    } else {
-        StratifiedMean::new(&differences).and_then(|m| m.interval(0.95)).unwrap_or(UNBOUNDED)
-    };
-    let (x, y) = (values(&ours), values(&theirs));
-    let improvement = probability_of_improvement(&x, &y).ok()?;
+    let few = pairs < MIN_SEEDS || differences.iter().any(|d| d.len() < 2);
+    let interval =
+        if few { UNBOUNDED } else { ours(StratifiedMean::new(&differences).and_then(|m| m.interval(0.95)))? };
+    let undecided = few.then(|| {
+        format!("too few seeds: {pairs} pairs of runs, at least {MIN_SEEDS} and two on each game are needed")
+    });
+    let (x, y) = (values(&one), values(&other));
+    let improvement = ours(probability_of_improvement(&x, &y))?;
     let games = x.len();
     // Both sides are resampled, each by itself.
     let both = [x, y].concat();
     let improvement_interval = resampling.interval(&both, |sample| {
         probability_of_improvement(&sample[..games], &sample[games..]).unwrap_or(f64::NAN)
-    });
-    Some(Comparison { games, pairs, effect: mean(&means), interval, improvement, improvement_interval })
+    })?;
+    let effect = mean(&means);
+    Ok(Some(Comparison { games, pairs, effect, interval, undecided, improvement, improvement_interval }))
 }
 
 fn shares_a_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
@@ -171,14 +182,15 @@ mod tests {
         let (f, expected) = (fixture(), &fixture()["expected"]);
         let of_method = |m| strata(&records(&f), &scales(&f), m, Measure::Training);
         for method in Method::ALL {
-            let (value, (low, high)) = iqm(&of_method(method), RESAMPLING).unwrap();
+            let (value, (low, high)) = iqm(&of_method(method), RESAMPLING).unwrap().unwrap();
             close(value, &expected["iqm"][method.word()], 1e-12);
             let ends = &expected["iqm_interval"][method.word()];
             close(low, &ends[0], 0.05 * (high - low));
             close(high, &ends[1], 0.05 * (high - low));
         }
         for other in &Method::ALL[..3] {
-            let c = compare(&of_method(Method::MeanOfMembers), &of_method(*other), RESAMPLING).unwrap();
+            let compared = compare(&of_method(Method::MeanOfMembers), &of_method(*other), RESAMPLING);
+            let c = compared.unwrap().unwrap();
             let expected = &expected["mu-ive against"][other.word()];
             close(c.effect, &expected["effect"], 1e-12);
             close(c.interval.0, &expected["interval"][0], 1e-9);
@@ -197,18 +209,20 @@ mod tests {
         let scales = scales(&f);
         let both = |records: &[Record]| {
             let of = |m| strata(records, &scales, m, Measure::Greedy);
-            compare(&of(Method::MeanOfMembers), &of(Method::Dqn), RESAMPLING)
+            compare(&of(Method::MeanOfMembers), &of(Method::Dqn), RESAMPLING).unwrap()
         };
         records.retain(|r| (r.method, r.game, r.seed) != (Method::Dqn, Game::Freeway, 1));
         let c = both(&records).unwrap();
-        assert!(c.pairs == 14 && c.games == 5 && c.interval.0.is_finite());
+        assert!(c.pairs == 14 && c.games == 5 && c.interval.0.is_finite() && c.undecided.is_none());
         records.retain(|r| (r.method, r.game, r.seed) != (Method::MeanOfMembers, Game::Freeway, 2));
         assert_eq!(both(&records).unwrap().interval, UNBOUNDED, "one pair has no spread");
         records.retain(|r| r.game != Game::Freeway);
         let c = both(&records).unwrap();
         assert!(c.games == 4 && c.pairs == 12 && c.interval.0.is_finite());
         records.retain(|r| r.game == Game::Breakout);
-        assert_eq!(both(&records).unwrap().interval, UNBOUNDED, "three pairs are too few");
+        let c = both(&records).unwrap();
+        assert_eq!(c.interval, UNBOUNDED, "three pairs are too few");
+        assert!(c.undecided.unwrap().starts_with("too few seeds: 3 pairs of runs"));
         records.retain(|r| r.method == Method::Dqn);
         assert!(both(&records).is_none());
     }

@@ -96,7 +96,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
         seeking: curves.iter().map(|c| c.visited[0]).collect(),
         uniform: reaching(&UNIFORM, settings.learning.wind, settings.steps, Reaching::FirstPassage)[last],
     };
-    let claims = claims(settings, &end, &uniform, last, &visited);
+    let claims = claims(settings, &end, &uniform, last, &visited)?;
     let mut tables = vec![
         ("reaching_curves", curve_table(settings, &curves, &uniform)),
         ("reaching_paired", paired(&end)),
@@ -175,7 +175,7 @@ fn claims(
     uniform: &[Vec<f64>; 2],
     last: usize,
     visited: &Visited,
-) -> Vec<Claim> {
+) -> Outcome<Vec<Claim>> {
     let difference = |side: Side, other: &[f64]| -> Vec<f64> {
         end(side, 0).iter().zip(other.iter().cycle()).map(|(a, b)| a - b).collect()
     };
@@ -191,17 +191,18 @@ fn claims(
                  d: &[f64],
                  judge: &dyn Fn((f64, f64)) -> Verdict,
                  note: String| {
-        let range = interval(d, mean);
-        Claim {
+        let range = interval(d, mean)?;
+        Ok(Claim {
             hypothesis,
             claim,
             unit: Unit::PROBABILITIES,
             measure,
             effect: mean(d),
-            interval: range,
-            verdict: judge(range),
+            interval: range.ends(),
+            verdict: judge(range.ends()),
+            undecided: range.undecided(),
             note,
-        }
+        })
     };
     let above = |i| Verdict::above(0.0, i);
     let ahead = |d: &[f64]| {
@@ -280,7 +281,7 @@ fn claims(
         );
         claims.insert(1, first_passage);
     }
-    claims
+    claims.into_iter().collect()
 }
 
 fn curve_table(settings: &Settings, curves: &[&Curves], uniform: &[Vec<f64>; 2]) -> Table {

@@ -7,6 +7,7 @@ use super::run::Line;
 use super::sweep::Settings;
 use crate::claim::{Claim, Verdict, interval};
 use crate::exit::{Failure, Outcome};
+use crate::experiments::ours;
 use crate::report::plot::{self, Curve, Figure, Panel, colour};
 use crate::report::{Findings, table::Table, table::plus_minus, unit::Unit};
 
@@ -18,7 +19,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
     let column = |of: fn(&Line) -> f64| done.iter().map(|(_, l)| of(l)).collect::<Vec<f64>>();
     let after = column(|l| l.ratio[1]);
     let fall = column(|l| l.at_data[1] / l.at_data[0]);
-    let (ratio_range, fall_range) = (interval(&after, mean), interval(&fall, mean));
+    let (ratio_range, fall_range) = (interval(&after, mean)?, interval(&fall, mean)?);
     let claims = vec![
         Claim {
             hypothesis: "Fig. 1",
@@ -26,8 +27,9 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
             unit: Unit::RATIO,
             measure: "mean σ-IVE further than 0.5 from all data, divided by mean σ-IVE at the data".into(),
             effect: mean(&after),
-            interval: ratio_range,
-            verdict: Verdict::above(1.0, ratio_range),
+            interval: ratio_range.ends(),
+            verdict: Verdict::above(1.0, ratio_range.ends()),
+            undecided: ratio_range.undecided(),
             note: format!("before training {}", plus_minus(mean_and_error(&column(|l| l.ratio[0])))),
         },
         Claim {
@@ -38,8 +40,9 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
                 "σ-IVE at the data after training as a share of before; nearly zero means below {NEARLY_ZERO}"
             ),
             effect: mean(&fall),
-            interval: fall_range,
-            verdict: Verdict::below(NEARLY_ZERO, fall_range),
+            interval: fall_range.ends(),
+            verdict: Verdict::below(NEARLY_ZERO, fall_range.ends()),
+            undecided: fall_range.undecided(),
             note: format!(
                 "σ at the data after training {:.4}; 0 would be exact agreement",
                 mean(&column(|l| l.at_data[1]))
@@ -54,8 +57,8 @@ pub fn findings(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Findings> 
     let name = |n: &str, cells: [String; 2]| std::iter::once(n.to_owned()).chain(cells);
     table.row(name("σ at the data", row(&column(|l| l.at_data[0]), &column(|l| l.at_data[1]))));
     table.row(name("ratio", row(&column(|l| l.ratio[0]), &after)));
-    let median = |x: &[f64]| quantile(x, 0.5).map_or(String::new(), |m| format!("{m:.3}"));
-    table.row(name("ratio, median", [median(&column(|l| l.ratio[0])), median(&after)]));
+    let median = |x: &[f64]| ours(quantile(x, 0.5)).map(|m| format!("{m:.3}"));
+    table.row(name("ratio, median", [median(&column(|l| l.ratio[0]))?, median(&after)?]));
     table.row(name("error of the members at the data", [String::new(), plus4(&column(|l| l.error))]));
     Ok(Findings {
         name: "toy",

@@ -13,6 +13,7 @@ use crate::experiments::minatar::published::{Method, title};
 use crate::experiments::minatar::record::{Measure, Record};
 use crate::experiments::minatar::score::UNBOUNDED;
 use crate::experiments::minatar::{random, tables};
+use crate::experiments::ours;
 use crate::report::Findings;
 use crate::report::plot::{self, Line, colour};
 use crate::report::table::{Table, grouped};
@@ -36,8 +37,8 @@ fn scores(runs: &Runs<'_>, change: &str, game: Game, measure: Measure) -> BTreeM
     of.filter_map(|((.., seed), run)| Some((*seed, run.score(measure)?))).collect()
 }
 
-/// None without a pair in every game.
-fn gain(runs: &Runs<'_>, uniform: &[(Game, f64)], change: &str, measure: Measure) -> Option<Gain> {
+/// None without a pair in every game, and where the base is as bad as the uniform policy.
+fn gain(runs: &Runs<'_>, uniform: &[(Game, f64)], change: &str, measure: Measure) -> Outcome<Option<Gain>> {
     let of_game = |&(game, random): &(Game, f64)| {
         let (ours, base) = (scores(runs, change, game, measure), scores(runs, BASE, game, measure));
         let pairs: Vec<(f64, f64)> =
@@ -45,10 +46,18 @@ fn gain(runs: &Runs<'_>, uniform: &[(Game, f64)], change: &str, measure: Measure
         let level = mean(&pairs.iter().map(|p| p.1).collect::<Vec<_>>()) - random;
         (!pairs.is_empty()).then(|| pairs.iter().map(|(x, b)| (x - b) / level).collect::<Vec<f64>>())
     };
-    let strata: Vec<Vec<f64>> = uniform.iter().map(of_game).collect::<Option<_>>()?;
+    let strata: Option<Vec<Vec<f64>>> = uniform.iter().map(of_game).collect();
+    let Some(strata) = strata else { return Ok(None) };
     let effect = mean(&strata.iter().map(|d| mean(d)).collect::<Vec<_>>());
-    let interval = StratifiedMean::new(&strata).and_then(|m| m.interval(0.95)).unwrap_or(UNBOUNDED);
-    effect.is_finite().then_some(Gain { effect, interval })
+    if !effect.is_finite() {
+        return Ok(None);
+    }
+    let interval = if strata.iter().any(|d| d.len() < 2) {
+        UNBOUNDED
+    } else {
+        ours(StratifiedMean::new(&strata).and_then(|m| m.interval(0.95)))?
+    };
+    Ok(Some(Gain { effect, interval }))
 }
 
 /// Compares the finished runs.
@@ -66,8 +75,11 @@ pub fn findings(settings: &Settings, done: &[(Cell, Done)]) -> Outcome<Findings>
     for game in settings.games()? {
         uniform.push((game, mean(&random::returns(game, &Options::default(), settings.random_episodes)?)));
     }
-    let gains: BTreeMap<&str, [Option<Gain>; 2]> =
-        settings.variants().map(|c| (c, MEASURES.map(|m| gain(&runs, &uniform, c, m)))).collect();
+    let mut gains: BTreeMap<&str, [Option<Gain>; 2]> = BTreeMap::new();
+    for change in settings.variants() {
+        let [second_half, greedy] = MEASURES.map(|m| gain(&runs, &uniform, change, m));
+        gains.insert(change, [second_half?, greedy?]);
+    }
     let mut order: Vec<&str> = settings.variants().collect();
     let key = |c: &str| gains[c].iter().flatten().map(|g| g.effect).sum::<f64>();
     order.sort_by(|a, b| key(b).total_cmp(&key(a)));
@@ -237,12 +249,13 @@ mod tests {
             }
         }
         let uniform = [(Game::Breakout, 1.0), (Game::Asterix, 1.0)];
-        let found = gain(&runs, &uniform, "x=1", Measure::Training).unwrap();
+        let found = gain(&runs, &uniform, "x=1", Measure::Training).unwrap().unwrap();
         let half = 4.302_652_73 * 0.125_f64.sqrt() / 2.0;
         assert!((found.effect - 0.25).abs() < 1e-12, "{found:?}");
         assert!((found.interval.1 - 0.25 - half).abs() < 1e-6, "{found:?}");
-        assert!(gain(&runs, &uniform, "absent", Measure::Training).is_none());
+        assert!(gain(&runs, &uniform, "absent", Measure::Training).unwrap().is_none());
         runs.retain(|key, _| key.2 == 0);
-        assert_eq!(gain(&runs, &uniform, "x=1", Measure::Greedy).unwrap().interval, UNBOUNDED);
+        let one_seed = gain(&runs, &uniform, "x=1", Measure::Greedy).unwrap().unwrap();
+        assert_eq!(one_seed.interval, UNBOUNDED);
     }
 }

@@ -27,6 +27,15 @@ pub struct Config {
     rate: f32,
 }
 
+impl Config {
+    pub fn check(&self) -> Result<(), AgentError> {
+        if self.round == 0 {
+            return Err(AgentError::Setting { key: "round", problem: "must be positive, got 0".into() });
+        }
+        Ok(())
+    }
+}
+
 pub struct Fake {
     config: Config,
     world: ByteWorld,
@@ -40,9 +49,7 @@ pub struct Fake {
 
 impl Fake {
     pub fn new(config: Config, worlds: &dyn Fn(u64) -> ByteWorld, seed: u64) -> Result<Self, AgentError> {
-        if config.round == 0 {
-            return Err(AgentError::Setting { key: "round", problem: "must be positive, got 0".into() });
-        }
+        config.check()?;
         let rng = Rng::from_seed(seed);
         let mut world = worlds(rng.fold_in(1).next_u64());
         world.reset();

@@ -2,8 +2,12 @@
 
 mod damage;
 mod events;
+mod extend;
 pub mod fake;
 pub mod faults;
+mod finished;
+mod golden;
+mod greedy;
 mod interruption;
 mod memory;
 mod power;

@@ -299,7 +299,7 @@ fn walkers_refuse_what_makes_no_sense() {
     refused(&trace("-o repeat=0"), 64, &["repeat cannot be `0`"]);
     refused(&trace("-o sticky=0.1"), 64, &["no option is called `sticky`", "repeat, threshold"]);
     refused(&trace("--envs 2"), 64, &["--envs and --threads belong to the worlds of Procgen"]);
-    refused(&dir.ive("env trace walker:jump"), 64, &["no world is called `walker:jump`"]);
+    refused(&dir.ive("env trace walker:jump"), 64, &["no environment is called `walker:jump`"]);
     refused(&dir.ive("env trace minatar:breakout --qpos eight"), 64, &["belong to the walker"]);
     refused(&dir.ive("env trace minatar:breakout --actions zero"), 64, &["belong to the walker"]);
     let play = |rest: &str| dir.ive(&format!("play walker:walk --gif x.gif {rest}"));

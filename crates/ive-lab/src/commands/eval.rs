@@ -1,7 +1,6 @@
 //! `ive eval`: the agent of a run plays, and says what it expects.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use ive_agents::Agent;
@@ -11,23 +10,26 @@ use serde_json::{Value, json};
 
 use super::play::record::{Recorder, Recording};
 use super::play::view::View;
-use super::runs::find;
+use crate::count::count;
 use crate::eval::episode::{Episode, Manner, member_set, play};
 use crate::eval::{portrait, show, strange};
 use crate::exit::{Failure, Outcome};
-use crate::run::{Plan, agents::worlds, load};
-use crate::store::{pretty, write_atomically};
+use crate::output::{self, file, layout};
+use crate::run::{Plan, agents::worlds, load, search::find};
 
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE
 and σ-IVE (mean and standard deviation of the k-step values of that action along the plan) and the
-discounted return that followed. Several episodes get a line each. Without --seed the worlds are
-those of the greedy episodes in the run's result.json. Runs that are still in training can be looked
-at, too: the newest checkpoint counts.
+discounted return that followed. Several episodes get a line each. Without --seed the environments
+are those of the greedy episodes in the run's result.json. Runs that are still in training can be
+looked at, too: the newest checkpoint counts.
 
---strange shows the agent corrupted states and says how well σ-IVE tells them from ordinary ones,
+Files are written completely or not at all. - or /dev/stdout as a FILE is standard output; the text
+then goes to standard error.
+
+--strange shows the agent states out of distribution and says how well σ-IVE tells them from ordinary ones,
 beside the trivial detector \"low predicted value\". Differences below about 0.03 mean little with
 512 states.
 
@@ -40,13 +42,14 @@ Examples:
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 74 input or output.")]
 pub struct EvalArgs {
-    /// The run: its directory, or its name in `runs`
+    /// The run: its directory, or its name in `runs` or `ive-out`
     run: PathBuf,
     /// How many episodes
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true,
+          value_parser = count::<u32>(1, 100_000))]
     episodes: u32,
-    /// The seed of worlds and random actions [default: that of the run]
-    #[arg(long, value_name = "S")]
+    /// The seed of environments and random actions [default: that of the run]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = count::<u64>(0, u64::MAX))]
     seed: Option<u64>,
     /// The probability of a random action; value, μ and σ then still are those of the greedy one
     #[arg(long, default_value = "0", value_name = "E", value_parser = probability)]
@@ -63,12 +66,12 @@ pub struct EvalArgs {
     /// Print JSON: a summary of each episode and of all
     #[arg(long)]
     json: bool,
-    /// Do not play: does σ notice strange states?
+    /// Do not play: does σ notice states out of distribution?
     #[arg(long, conflicts_with_all = ["episodes", "epsilon", "csv", "plot", "gif"])]
     strange: bool,
     /// How many ordinary states are corrupted
-    #[arg(long, requires = "strange", default_value_t = 512, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, requires = "strange", default_value_t = 512, value_name = "N", allow_negative_numbers = true,
+          value_parser = count::<u32>(2, 100_000))]
     states: u32,
 }
 
@@ -79,9 +82,7 @@ fn probability(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(args: &EvalArgs) -> Outcome {
-    check_file("--csv", args.csv.as_deref(), None)?;
-    check_file("--plot", args.plot.as_deref(), Some("png"))?;
-    check_file("--gif", args.gif.as_deref(), Some("gif"))?;
+    let tell = check_files(args)?;
     let dir = find(&args.run)?;
     let (plan, mut agent) = load(&dir)?;
     let seed = args.seed.unwrap_or(plan.seed);
@@ -99,10 +100,10 @@ pub fn run(args: &EvalArgs) -> Outcome {
         let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
         let episode = play(agent.as_mut(), &plan, manner, number, watch)?;
         if !args.json && number == 0 {
-            print(&format!("{}\n", heading(&plan, agent.steps(), &episode)))?;
+            tell(&heading(&plan, agent.steps(), &episode))?;
         }
         if !args.json && several {
-            print(&format!("episode {number}: {}\n", show::line(&episode)))?;
+            tell(&show::row(&episode, number == 0))?;
         }
         episodes.push(episode);
     }
@@ -113,20 +114,58 @@ pub fn run(args: &EvalArgs) -> Outcome {
         let how = json!({ "epsilon": manner.epsilon, "discount": manner.discount, "members": members });
         return print_json(&[about, how, show::json(&episodes)]);
     }
-    let means = format!("predicted and realised are means over the steps, γ = {}", manner.discount);
+    let means = format!("(predicted and realised are means over the steps, γ = {})\n", manner.discount);
     if several {
-        let line = show::summary(&episodes);
-        return print(&format!("{line}\n(mean ± standard error over episodes; {means})\n"));
+        return tell(&(show::summary(&episodes) + &means));
     }
     let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
-    print(&format!("\n{table}\n{line}\n({means})\n"))
+    tell(&format!("\n{table}\n{}{means}", layout::fold(&line, output::width(), 2)))
+}
+
+/// Says something to the user.
+type Tell = fn(&str) -> Outcome;
+
+/// Refuses places for files before anything is played. Returns where the text goes: to stderr if a file takes stdout.
+fn check_files(args: &EvalArgs) -> Outcome<Tell> {
+    let files =
+        [("--csv", &args.csv, None), ("--plot", &args.plot, Some("png")), ("--gif", &args.gif, Some("gif"))];
+    let mut to_stdout = Vec::new();
+    for (flag, path, ending) in files {
+        let Some(path) = path else { continue };
+        file::check(flag, path, ending)?;
+        if file::is_stdout(path) {
+            to_stdout.push(flag);
+        }
+    }
+    if args.json && !to_stdout.is_empty() {
+        to_stdout.push("--json");
+    }
+    match to_stdout.as_slice() {
+        [] => Ok(output::print),
+        [_] => Ok(|text| {
+            output::say(text.trim_end_matches('\n'));
+            Ok(())
+        }),
+        several => Err(Failure::usage(format!("{} cannot share standard output", several.join(" and ")))),
+    }
 }
 
 /// What is shown, and over which members.
 fn heading(plan: &Plan, steps: u64, episode: &Episode) -> String {
     let Plan { agent, world, .. } = plan;
     let note = show::members_note(episode.members(), agent);
-    format!("{agent} in {world} after {steps} of {} steps of training; {note}", plan.steps)
+    layout::fold(&format!("{agent} in {world} {}; {note}", training(plan, steps)), output::width(), 2)
+}
+
+/// How far training is, `after 30080 steps of training (30000 asked for; rounds are completed)`.
+fn training(plan: &Plan, steps: u64) -> String {
+    match plan.steps {
+        asked if steps > asked => {
+            format!("after {steps} steps of training ({asked} asked for; the last round is always completed)")
+        }
+        asked if steps < asked => format!("after {steps} of {asked} steps of training"),
+        _ => format!("after {steps} steps of training"),
+    }
 }
 
 /// γ, which every agent has among its settings.
@@ -149,10 +188,10 @@ fn write_files(
         game.ok_or_else(|| Failure::usage(format!("there are no pictures of {}", plan.world)))
     };
     if let Some(path) = &args.csv {
-        write_atomically(path, show::csv(episodes, actions).as_bytes())?;
+        file::write(path, show::csv(episodes, actions).as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        write_atomically(path, &portrait::draw(&episodes[0], game()?, title, discount)?)?;
+        file::write(path, &portrait::draw(&episodes[0], game()?, title, discount)?)?;
     }
     if let Some(path) = &args.gif {
         let recording = Recording { gif: Some(path.clone()), fps: 8, ..Recording::default() };
@@ -173,44 +212,14 @@ fn look_for_strange(args: &EvalArgs, plan: &Plan, agent: &mut dyn Agent, seed: u
         || show::members_note(0, &plan.agent),
         |set| format!("σ-IVE and μ-IVE over the members {set} along the plan"),
     );
-    let (steps, total) = (agent.steps(), plan.steps);
-    print(&format!(
-        "{} in {} after {steps} of {total} steps of training; {over}\n\n{}",
-        plan.agent,
-        plan.world,
-        show::strange(&report)
-    ))
-}
-
-/// Refuses a place for a file before anything is played.
-fn check_file(flag: &str, path: Option<&Path>, ending: Option<&str>) -> Outcome {
-    let Some(path) = path else { return Ok(()) };
-    let shown = path.display();
-    if path.is_dir() {
-        return Err(Failure::usage(format!("{flag}: {shown} is a directory; name a file")));
-    }
-    match ending {
-        Some(ending) if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case(ending)) => {
-            Err(Failure::usage(format!("{flag}: {shown} does not end in .{ending}")))
-        }
-        _ => Ok(()),
-    }
+    let about = format!("{} in {} {}; {over}", plan.agent, plan.world, training(plan, agent.steps()));
+    let about = layout::fold(&about, output::width(), 2);
+    output::print(&format!("{about}\n{}", layout::fold(&show::strange(&report), output::width(), 0)))
 }
 
 /// Prints the fields of some objects as one.
 fn print_json(parts: &[Value]) -> Outcome {
     let fields = parts.iter().filter_map(Value::as_object).flatten();
     let all: serde_json::Map<String, Value> = fields.map(|(k, v)| (k.clone(), v.clone())).collect();
-    print(&String::from_utf8_lossy(&pretty(&Value::Object(all))))
-}
-
-/// Prints, unless whoever reads has seen enough.
-fn print(text: &str) -> Outcome {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
-    }
+    output::json(&Value::Object(all))
 }

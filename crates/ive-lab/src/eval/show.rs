@@ -34,7 +34,13 @@ pub fn members_note(members: usize, agent: &str) -> String {
 
 /// The steps of an episode.
 pub fn steps(episode: &Episode, actions: &[&str]) -> String {
-    let mut head = vec!["t", "action", "reward", "value"];
+    // An agent that acts on the mean of its members has one column for both, which differ by rounding only.
+    let acts_on_mean =
+        episode.steps.iter().all(|step| step.mu().is_some_and(|mu| (mu - step.value).abs() < 1e-4));
+    let mut head = vec!["t", "action", "reward"];
+    if !acts_on_mean {
+        head.push("value");
+    }
     if episode.members() > 0 {
         head.extend(["μ-IVE", "σ-IVE"]);
     }
@@ -44,7 +50,8 @@ pub fn steps(episode: &Episode, actions: &[&str]) -> String {
         let mark = if step.random { " (random)" } else { "" };
         let mut row =
             vec![t.to_string(), format!("{}{mark}", actions[step.action]), format!("{}", step.reward)];
-        let numbers = [Some(step.value), step.mu(), step.sigma(), Some(step.realised)];
+        let value = Some(step.value).filter(|_| !acts_on_mean);
+        let numbers = [value, step.mu(), step.sigma(), Some(step.realised)];
         row.extend(numbers.into_iter().flatten().map(|x| format!("{x:.4}")));
         table.row(row);
     }
@@ -59,14 +66,35 @@ pub fn line(episode: &Episode) -> String {
     shown.collect::<Vec<_>>().join(", ") + cut
 }
 
-/// Several episodes in a line, each number as mean ± standard error over the episodes.
+/// An episode as a row of a table that is printed as the episodes come; the first brings the head.
+pub fn row(episode: &Episode, first: bool) -> String {
+    let shown: Vec<(&str, f64)> =
+        NUMBERS.iter().filter_map(|(name, _, of)| of(episode).map(|x| (*name, x))).collect();
+    let line = |label: &str, cells: Vec<String>| {
+        let cells = cells.iter().map(|cell| format!("{cell:>11}")).collect::<String>();
+        format!("{label:<9}{cells}")
+    };
+    let mut text = String::new();
+    if first {
+        let head = line("episode", shown.iter().map(|(name, _)| (*name).to_owned()).collect());
+        text = format!("\n{head}\n{}\n", "─".repeat(head.chars().count()));
+    }
+    let cells = shown.iter().map(|(name, x)| digits(name, *x)).collect();
+    text + &line(&episode.number.to_string(), cells) + if episode.cut_off { " *\n" } else { "\n" }
+}
+
+/// Several episodes, each number as mean and standard error over the episodes.
 pub fn summary(episodes: &[Episode]) -> String {
-    let shown = NUMBERS.iter().filter_map(|(name, _, of)| {
-        let numbers: Vec<f64> = episodes.iter().map(of).collect::<Option<_>>()?;
+    let (mut means, mut errors) = ("mean     ".to_owned(), "± error  ".to_owned());
+    for (_, _, of) in NUMBERS {
+        let Some(numbers) = episodes.iter().map(of).collect::<Option<Vec<f64>>>() else { continue };
         let (mean, error) = mean_and_error(&numbers);
-        Some(format!("{name} {mean:.3} ± {error:.3}"))
-    });
-    format!("{} episodes: {}", episodes.len(), shown.collect::<Vec<_>>().join(", "))
+        means += &format!("{mean:>11.3}");
+        errors += &format!("{error:>11.3}");
+    }
+    let cut = if episodes.iter().any(|episode| episode.cut_off) { "* cut off\n" } else { "" };
+    let rule = "─".repeat(means.chars().count());
+    format!("{rule}\n{means}\n{errors}\n{cut}(± is the standard error over {} episodes)\n", episodes.len())
 }
 
 /// All steps of all episodes, in full precision.

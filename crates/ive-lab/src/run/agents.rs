@@ -163,8 +163,25 @@ fn finite(value: &Value) -> bool {
     }
 }
 
+/// The family of environments that agents are made for.
+const LEARNABLE: &str = "minatar:";
+
+/// Refuses environments that exist but that no agent can learn yet.
+fn learnable(world: &str) -> Outcome {
+    if world.starts_with(LEARNABLE) || registry::find(world).is_err() {
+        return Ok(());
+    }
+    let known: Vec<String> =
+        registry::entries().into_iter().map(|e| e.name).filter(|name| name.starts_with(LEARNABLE)).collect();
+    Err(Failure::usage(format!(
+        "there is no agent for {world} yet; all agents learn {} (README, Limits)",
+        known.join(", ")
+    )))
+}
+
 /// Makes the worlds of a plan, by seed.
 pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld> {
+    learnable(&plan.world)?;
     let make = {
         let plan = plan.clone();
         move |seed| {

@@ -22,6 +22,7 @@ mod journal;
 mod log;
 mod manifest;
 mod payload;
+pub mod search;
 pub mod sessions;
 pub mod status;
 mod trainer;

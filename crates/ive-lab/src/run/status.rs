@@ -56,18 +56,6 @@ pub struct Status {
     pub return_100: Option<f64>,
 }
 
-/// All runs directly in a directory, by name, or the one that the directory is.
-pub fn list(dir: &Path) -> Outcome<Vec<Status>> {
-    if is_run(dir) {
-        return Ok(vec![Status::of(dir)]);
-    }
-    let entries =
-        fs::read_dir(dir).map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
-    let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| is_run(p)).collect();
-    dirs.sort();
-    Ok(dirs.iter().map(|dir| Status::of(dir)).collect())
-}
-
 /// Whether a directory is a run.
 pub fn is_run(dir: &Path) -> bool {
     dir.join(config::FILE).is_file()

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 
 use crate::commands::env::WorldArgs;
-use crate::commands::runs::find;
 use crate::exit::{Failure, Outcome};
+use crate::run::search::find;
 use crate::run::{agents::worlds, load};
 
 /// Who plays, as it was typed.

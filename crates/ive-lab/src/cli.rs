@@ -15,10 +15,11 @@ use crate::settings::Change;
 #[command(
     name = "ive",
     version = version(),
-    max_term_width = 100,
+    max_term_width = 80,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or output,
-75 interrupted, 78 settings (docs/exit-codes.md). A closed pipe on standard output is no error."
+    after_help = "Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, \
+                  74 input or output, 75 interrupted, 78 settings (docs/exit-codes.md). A closed pipe on \
+                  standard output is no error."
 )]
 pub struct Cli {
     /// What to do
@@ -58,8 +59,10 @@ pub enum Command {
     /// Print a completion script for a shell
     #[command(after_help = "Examples:
   ive completions bash > ~/.local/share/bash-completion/completions/ive
-  ive completions zsh > ~/.zfunc/_ive          with fpath+=~/.zfunc before compinit in ~/.zshrc
-  ive completions fish > ~/.config/fish/completions/ive.fish")]
+  ive completions fish > ~/.config/fish/completions/ive.fish
+  ive completions zsh > ~/.zfunc/_ive
+
+For zsh, put fpath+=~/.zfunc before compinit in ~/.zshrc.")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -69,18 +72,19 @@ pub enum Command {
 /// Arguments of `ive reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive reproduce                                  toy, maps and reaching, about two minutes on two cores
-  ive reproduce maps --preset smoke              one of them, in seconds
+  ive reproduce                      toy, maps, reaching: two minutes on two cores
+  ive reproduce maps --preset smoke  one of them, in seconds
+  ive reproduce --preset paper-lr    the published learning rate
   ive reproduce reaching --set learner=limit --seeds 2000 --out limit
-  ive reproduce --preset paper-lr                with the published learning rate, which does not converge
   ive reproduce reaching --set reaching=first-passage --set ties=uniform
-  ive reproduce minatar                          deep agents: hours, so it runs only by name, not with all
-  ive reproduce minatar --set games=breakout,asterix --set steps=100000 --seeds 5 --out two-games
+  ive reproduce minatar              deep agents: hours, so only by name
+  ive reproduce minatar --set games=breakout,asterix --set steps=1e5 --out two
 
-Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes or
-saves what is being computed and reports what is there; the same command resumes from it.
+Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C \
+finishes or saves what is being computed and reports what is there; the same command resumes from it.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, 75 interrupted, 78 settings.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, \
+75 interrupted, 78 settings.")]
 pub struct ReproduceArgs {
     /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all of these; by name only, since they take
     /// hours: minatar (Table 2), and trials (which settings of its agents matter)

@@ -1,7 +1,7 @@
 //! The `ive` command.
 
 // They panic when a pipe is closed or a terminal gone; `output` does not.
-#![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod bench;
 mod claim;

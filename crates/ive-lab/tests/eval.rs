@@ -149,7 +149,7 @@ fn what_is_no_run_or_no_place_for_a_file_is_refused() {
         ("eval it/result.json", 64, "it/result.json is not a run"),
         ("eval it --plot it.svg", 64, "--plot: it.svg does not end in .png"),
         ("eval it --csv empty", 64, "--csv: empty is a directory"),
-        ("eval it --csv it/config.toml/x", 74, "cannot create it/config.toml"),
+        ("eval it --csv it/config.toml/x", 74, "cannot look at it/config.toml"),
     ];
     for (line, code, words) in cases {
         refused(&dir.ive(line), code, &[words]);

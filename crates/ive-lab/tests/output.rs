@@ -258,7 +258,20 @@ fn nothing_that_people_read_is_wider_than_eighty_columns() {
         format!("{TRAIN} r"),
         "play minatar:breakout --policy random --steps 2 --gif x.gif".to_owned(),
     ];
-    for line in lines {
+    let verbs = [
+        "",
+        "reproduce",
+        "train",
+        "runs",
+        "runs list",
+        "eval",
+        "env",
+        "env trace",
+        "play",
+        "setup",
+        "bench envs",
+    ];
+    for line in lines.into_iter().chain(verbs.map(|verb| format!("{verb} --help"))) {
         let mut command = command(&dir, &line);
         let output = command.output().unwrap();
         let shown = text(&output.stdout);

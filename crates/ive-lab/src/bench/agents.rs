@@ -28,8 +28,10 @@ use crate::settings::Change;
 /// Arguments of `ive bench agents`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive bench agents --python .venv/bin/python      with peers: pip install numpy jax
-  ive bench agents --no-peers --steps 100000")]
+  ive bench agents --python .venv/bin/python
+  ive bench agents --no-peers --steps 1e5
+
+The peers need: pip install numpy jax")]
 pub struct AgentsArgs {
     /// Environment steps of the whole runs
     #[arg(long, default_value_t = 30_000, allow_negative_numbers = true, value_parser = count::<u64>(1000, u64::MAX))]

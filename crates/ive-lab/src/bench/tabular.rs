@@ -17,9 +17,11 @@ use crate::settings::Change;
 /// Arguments of `ive bench tabular`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive bench tabular --python .venv/bin/python      with peers: pip install numpy scipy jax
-  ive bench tabular --epochs 10000 --repeats 1     the complete figure at full length, on both sides
-  ive bench tabular --no-peers --json")]
+  ive bench tabular --python .venv/bin/python
+  ive bench tabular --epochs 10000 --repeats 1     the figure at full length
+  ive bench tabular --no-peers --json
+
+The peers need: pip install numpy scipy jax")]
 pub struct TabularArgs {
     /// Epochs of the reaching figure, on both sides (the figure itself has 10000)
     #[arg(long, default_value_t = 200, allow_negative_numbers = true, value_parser = count::<u32>(1, 100_000))]

@@ -20,27 +20,28 @@ use crate::run::{Plan, agents::worlds, load, search::find};
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-One episode is shown step by step: the action, the reward, the value by which the agent chose, μ-IVE
-and σ-IVE (mean and standard deviation of the k-step values of that action along the plan) and the
-discounted return that followed. Several episodes get a line each. Without --seed the environments
-are those of the greedy episodes in the run's result.json. Runs that are still in training can be
-looked at, too: the newest checkpoint counts.
+One episode is shown step by step: the action, the reward, the value by which the agent chose \
+(unless that is μ-IVE), μ-IVE and σ-IVE (mean and standard deviation of the k-step values of that \
+action along the plan), and the discounted return that followed. Several episodes get a line each. \
+Without --seed the environments are those of the greedy episodes in the run's result.json. Runs \
+that are still in training can be looked at, too: the newest checkpoint counts.
 
-Files are written completely or not at all. - or /dev/stdout as a FILE is standard output; the text
-then goes to standard error.
+Files are written completely or not at all. - or /dev/stdout as a FILE is standard output; the \
+text then goes to standard error.
 
---strange shows the agent states out of distribution and says how well σ-IVE tells them from ordinary ones,
-beside the trivial detector \"low predicted value\". Differences below about 0.03 mean little with
-512 states.
+--strange shows the agent states out of distribution and says how well σ-IVE tells them from \
+ordinary ones, beside the trivial detector \"low predicted value\". Differences below about 0.03 \
+mean little with 512 states.
 
 Examples:
-  ive eval breakout-mu-ive-0                                 one episode, step by step
+  ive eval breakout-mu-ive-0                    one episode, step by step
   ive eval breakout-mu-ive-0 --plot episode.png --gif episode.gif
   ive eval runs/breakout-mu-ive-0 --episodes 100 --csv steps.csv
-  ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --seed 7 --json
+  ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --json
   ive eval runs/breakout-mu-ive-0 --strange
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 74 input or output.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, \
+74 input or output.")]
 pub struct EvalArgs {
     /// The run: its directory, or its name in `runs` or `ive-out`
     run: PathBuf,

@@ -25,24 +25,24 @@ use view::View;
 /// The arguments of `ive play`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Keys: arrows or WASD move, space shoots (where the game has it), p pauses, r starts over, q quits.
-The game begins with the first key.
+Keys: arrows or WASD move, space shoots (where the game has it), p pauses, r starts over, q \
+quits. The game begins with the first key.
 
-With --policy random, zero or a run, and --frames or --gif, nothing is shown and nothing waits: the
-pictures are simply made. An agent plays in the environment as it was trained in it, unless options
-here say otherwise. The walker has no keyboard control; use --policy random or zero.
+With --policy random, zero or a run, and --frames or --gif, nothing is shown and nothing waits: \
+the pictures are simply made. An agent plays in the environment as it was trained in it, unless \
+options here say otherwise. The walker has no keyboard control; use --policy random or zero.
 
 Examples:
   ive play minatar:breakout
   ive play minatar:seaquest --fps 5 --sticky 0
-  ive play minatar:space_invaders --policy random --steps 200 --gif invaders.gif
+  ive play minatar:space_invaders --policy random --gif invaders.gif
   ive play minatar:freeway --policy random --steps 20 --frames pictures/
   ive play procgen:coinrun -o mode=easy --fps 15
   ive play procgen:jumper --policy random --steps 100 --gif jumper.gif
   ive play walker:walk --policy random --steps 200 --gif walker.gif
   ive play walker:stand --policy zero --steps 60 --frames fall/ --scale 8
   ive play minatar:breakout --policy runs/breakout-mu-ive-0
-  ive play minatar:breakout --policy runs/breakout-mu-ive-0 --sticky 0.5 --steps 500 --gif sticky.gif")]
+  ive play minatar:breakout --policy runs/breakout-mu-ive-0 --gif agent.gif")]
 pub struct PlayArgs {
     #[command(flatten)]
     world: WorldArgs,

@@ -30,7 +30,7 @@ pub struct RunsArgs {
 enum RunsCommand {
     /// List the runs below a directory
     #[command(
-        after_help = "State: done; running (a process works on it); resumable (`ive runs resume` continues it);
+        after_help = "State: done; running (a process works on it); resumable (`ive runs resume` continues it); \
 damaged (`ive runs show` says what is wrong).
 
 Runs are listed at any depth up to eight directories below DIR."

@@ -16,18 +16,17 @@ use crate::report::table::Table;
 /// Arguments of `ive setup`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive setup                                  fetch what is missing, repair what is damaged
-  ive setup --check                          only look, byte by byte
-  ive setup procgen --wheel FILE             install from a wheel on disk, without pip and network
+  ive setup                        fetch what is missing, repair what is damaged
+  ive setup --check                only look, byte by byte
+  ive setup procgen --wheel FILE   install from a wheel, without pip and network
 
-Environments that need a library fetch it when they are first used; this does it
-beforehand, for instance where there still is a network. The libraries come with pip, by name
-and version, and must have the SHA-256 that this program knows. They lie in ~/.local/share/ive
-(IVE_HOME names another folder). IVE_PROCGEN and IVE_MUJOCO name folders with other copies,
-used in their place.
+Environments that need a library fetch it when they are first used; this does it beforehand, for \
+instance where there still is a network. The libraries come with pip, by name and version, and must \
+have the SHA-256 that this program knows. They lie in ~/.local/share/ive (IVE_HOME names another \
+folder). IVE_PROCGEN and IVE_MUJOCO name folders with other copies, used in their place.
 
-Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected,
-74 no pip, network or space, or no such wheel, 75 interrupted, 78 an environment variable or the
+Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected, \
+74 no pip, network or space, or no such wheel, 75 interrupted, 78 an environment variable or the \
 platform does not fit.")]
 pub struct SetupArgs {
     /// Which library [default: all]

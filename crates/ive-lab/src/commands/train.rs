@@ -19,23 +19,25 @@ use crate::settings::Change;
 #[derive(Args, Debug)]
 #[command(after_help = "Agents:
   dqn      deep Q-network, as MinAtar's authors publish it
-  mu-ive   value prediction network, acting on the mean of its 1- to 5-step values (also: vpn)
+  mu-ive   value prediction network, acting on the mean of its 1- to 5-step
+           values (also: vpn)
   vpn-v1   the same, acting on its 1-step value alone
   vpn-v5   the same, acting on its 5-step value alone
 
-Presets: default; paper-literal (as far as the settings were published); smoke (takes a second).
+Presets: default; paper-literal (as far as the settings were published); smoke \
+(takes a second).
 
 Examples:
   ive train dqn --env minatar:breakout
-  ive train mu-ive --env minatar:asterix --steps 500000 --seed 1 --set learning_rate=1e-4
-  ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run experiments/seaquest
-  ive train dqn --env minatar:breakout --dry-run       the resolved settings, nothing else
+  ive train mu-ive --env minatar:asterix --steps 5e5 --set learning_rate=1e-4
+  ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run ive-out/seaquest
+  ive train dqn --env minatar:breakout --dry-run     only show the settings
 
-A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM
-and SIGUSR1 finish the round, save, and exit with code 75; the same command, or `ive runs resume
+A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM \
+and SIGUSR1 finish the round, save, and exit with code 75; the same command, or `ive runs resume \
 RUN`, resumes it. Even after a kill the result is bit-identical to that of an uninterrupted run.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or \
 output, 75 interrupted, 78 settings.")]
 pub struct TrainArgs {
     /// The agent

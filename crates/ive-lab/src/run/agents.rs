@@ -192,7 +192,9 @@ pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld> {
     };
     make(0).map_err(|e| Failure::usage(e.to_string()))?;
     make(u64::MAX).map_err(|e| {
-        Failure::usage(format!("agents draw the seeds of their worlds from 64 bits, which does not fit: {e}"))
+        Failure::usage(format!(
+            "agents draw the seeds of their environments from 64 bits, which does not fit: {e}"
+        ))
     })?;
     Ok(move |seed| make(seed).expect("worlds of the smallest and of the largest seed were made"))
 }

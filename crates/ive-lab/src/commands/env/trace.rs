@@ -13,23 +13,26 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line holds the step, the action passed in, the reward, whether the episode ended, and the 64-bit FNV-1a hash of
-the observation: one byte per entry, in the order row, column, channel. A new episode begins after every end.
+Each line holds the step, the action passed in, the reward, whether the episode ended, and the \
+64-bit FNV-1a hash of the observation: one byte per entry, in the order row, column, channel. A new \
+episode begins after every end.
 
-Procgen has a line per step and environment: step, environment, action, reward, whether the observation is the first of
-an episode (the reward then belongs to the one before), the number of the level, and the hash of the 64 × 64 × 3 bytes.
+Procgen has a line per step and environment: step, environment, action, reward, whether the \
+observation is the first of an episode (the reward then belongs to the one before), the number of \
+the level, and the hash of the 64 × 64 × 3 bytes.
 
-The walker has a line per agent step: step, reward, whether the episode was cut off, and the nine positions and nine
-velocities after the step as the 16 hexadecimal digits of their bits; with -o observation=pixels also the hash of the
-picture. Numbers in files are decimal, or 0x and those 16 digits.
+The walker has a line per agent step: step, reward, whether the episode was cut off, and the nine \
+positions and nine velocities after the step as the 16 hexadecimal digits of their bits; with \
+-o observation=pixels also the hash of the picture. Numbers in files are decimal, or 0x and those \
+16 digits.
 
 Examples:
-  ive env trace minatar:breakout --rng numpy --seed 3 --actions random --steps 1000
-  ive env trace minatar:seaquest --rng numpy --sticky 0 --actions moves.txt --json
+  ive env trace minatar:breakout --rng numpy --seed 3 --steps 1000
+  ive env trace minatar:seaquest --rng numpy --actions moves.txt --json
   ive env trace minatar:seaquest -o oxygen_flash=on --steps 500
-  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --threads 2 --steps 600
-  ive env trace walker:walk -o repeat=1 -o rng=numpy --seed 3 --actions moves.txt --json
-  ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero --steps 20")]
+  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --steps 600
+  ive env trace walker:walk -o repeat=1 -o rng=numpy --actions moves.txt --json
+  ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
     pub(super) world: WorldArgs,

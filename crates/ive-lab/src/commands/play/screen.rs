@@ -183,12 +183,12 @@ impl Screen {
     fn legend(&mut self, game: Game) -> io::Result<()> {
         for (i, (name, paint)) in game.channels().iter().zip(paints(game)).enumerate() {
             queue!(self.out, cursor::MoveTo(25, 2 + i as u16))?;
-            if self.colours != Colours::None {
+            if self.colours == Colours::None {
+                queue!(self.out, Print(format!("{} ", paint.letter)))?;
+            } else {
                 let mark = if paint.width > 0.5 { "██" } else { "▐▌" };
                 let ink = self.colours.show(paint.colour);
                 queue!(self.out, SetForegroundColor(ink), Print(mark), ResetColor)?;
-            } else {
-                queue!(self.out, Print(format!("{} ", paint.letter)))?;
             }
             queue!(self.out, Print(format!(" {name}")))?;
         }

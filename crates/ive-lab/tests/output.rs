@@ -183,6 +183,10 @@ fn links_pipes_and_standard_output_take_files() {
         assert!(reader.join().unwrap().starts_with(begins), "{name}");
     }
 
+    // A link of our own like that of the system, which a mistake would destroy for the whole machine.
+    symlink("/proc/self/fd/1", at("stdout")).unwrap();
+    assert_eq!(text(&succeeds("eval it --csv stdout").stdout), text(&steps));
+    assert!(at("stdout").is_symlink());
     // Standard output takes nothing but the file then; the text is told on the other side.
     for name in ["-", "/dev/stdout"] {
         let output = succeeds(&format!("eval it --csv {name}"));

@@ -271,7 +271,7 @@ fn mistakes_are_refused_with_the_nearest_name_before_anything_is_written() {
 #[test]
 fn the_first_checkpoint_comes_after_five_seconds() {
     let dir = Scratch::new("first");
-    let line = "train dqn --env minatar:breakout --preset smoke --steps 1e9 --run run --json";
+    let line = "train dqn --env minatar:breakout --preset smoke --steps 1000000000 --run run --json";
     let mut child = dir.command(line).stdout(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     let saved = || {

@@ -224,3 +224,25 @@ fn print_json(parts: &[Value]) -> Outcome {
     let all: serde_json::Map<String, Value> = fields.map(|(k, v)| (k.clone(), v.clone())).collect();
     output::json(&Value::Object(all))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_steps_than_asked_for_are_explained() {
+        let mut plan = Plan {
+            agent: "mu-ive".to_owned(),
+            world: "minatar:breakout".to_owned(),
+            options: std::collections::BTreeMap::new(),
+            seed: 0,
+            steps: 30_000,
+            settings: toml::Table::new(),
+        };
+        let more = "after 30080 steps of training (30000 asked for; the last round is always completed)";
+        assert_eq!(training(&plan, 30_080), more);
+        assert_eq!(training(&plan, 10_080), "after 10080 of 30000 steps of training");
+        plan.steps = 10_080;
+        assert_eq!(training(&plan, 10_080), "after 10080 steps of training");
+    }
+}

@@ -74,7 +74,7 @@ pub struct TrainArgs {
     carrying_out: CarryingOut,
     /// How many greedy episodes are played at the end
     #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true,
-          value_parser = count::<usize>(0, 100_000))]
+          value_parser = count::<usize>(0, u64::MAX))]
     greedy_episodes: usize,
     /// Print the resolved settings and stop
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! Finding runs: below a directory, or in the places where commands put them.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::status::is_run;
@@ -21,7 +22,7 @@ pub fn below(dir: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn search(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn search(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if is_run(dir) {
         found.push(dir.to_owned());
         return Ok(());
@@ -33,8 +34,11 @@ fn search(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
-            // One that may not be read has nothing to show.
-            let _ = search(&path, depth - 1, found);
+            match search(&path, depth - 1, found) {
+                // One that may not be read, or that has just gone, has nothing to show.
+                Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
+                other => other?,
+            }
         } else if kind.is_symlink() && is_run(&path) {
             found.push(path);
         }

@@ -11,6 +11,10 @@ fn main() {
         let dirty = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|s| !s.is_empty());
         println!("cargo::rustc-env=IVE_COMMIT={commit}{}", if dirty { "-modified" } else { "" });
     }
-    println!("cargo::rerun-if-changed=../../.git/HEAD");
-    println!("cargo::rerun-if-changed=../../.git/logs/HEAD");
+    // Git says where its files are: in a work tree they are elsewhere, and a name that does not exist means to run always.
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
 }

@@ -160,6 +160,24 @@ pub fn find(name: &str) -> Result<Entry, OptionError> {
     Err(OptionError::UnknownName { name: name.into(), near })
 }
 
+/// The names of the family that a name belongs to, or of all families: `minatar:asterix, breakout; walker:run, stand`.
+fn names_like(name: &str) -> String {
+    let mut families: Vec<(String, Vec<String>)> = Vec::new();
+    for entry in entries() {
+        let Some((family, game)) = entry.name.split_once(':') else { continue };
+        match families.last_mut().filter(|(known, _)| known == family) {
+            Some((_, games)) => games.push(game.to_owned()),
+            None => families.push((family.to_owned(), vec![game.to_owned()])),
+        }
+    }
+    let asked = name.split(':').next();
+    if families.iter().any(|(family, _)| Some(family.as_str()) == asked) {
+        families.retain(|(family, _)| Some(family.as_str()) == asked);
+    }
+    let shown = families.iter().map(|(family, games)| format!("{family}:{}", games.join(", ")));
+    shown.collect::<Vec<_>>().join("; ")
+}
+
 /// Makes a world by name, seeded, whatever its actions and observations are.
 ///
 /// ```no_run
@@ -201,7 +219,7 @@ fn walker_task(name: &str) -> Option<walker::Task> {
 /// let world = registry::make("minatar:asterix", &[("sticky", "0"), ("actions", "minimal")], 3)?;
 /// assert_eq!(world.spec().actions, ["noop", "left", "up", "right", "down"]);
 /// let error = registry::make("minatar:astreix", &[], 3).err().unwrap();
-/// assert_eq!(error.to_string(), "no world is called `minatar:astreix`; did you mean minatar:asterix?");
+/// assert_eq!(error.to_string(), "no environment is called `minatar:astreix`; did you mean minatar:asterix?");
 /// # Ok::<(), ive_envs::OptionError>(())
 /// ```
 ///

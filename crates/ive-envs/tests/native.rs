@@ -203,6 +203,67 @@ fn a_wheel_on_disk_is_installed_without_pip() {
     assert!(demo.store.check(&demo.info).unwrap().is_some());
 }
 
+/// A library of the right size is not enough: its constructors would run before anybody looked.
+#[test]
+fn a_library_of_the_same_size_is_not_loaded() {
+    let demo = Demo::good();
+    let library = demo.provide().unwrap().library;
+    fs::write(&library, vec![b'x'; LIBRARY.len()]).unwrap();
+    let error = demo.provide().unwrap_err();
+    assert!(matches!(error.problem, Problem::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn a_store_that_others_can_write_to_is_warned_of() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let demo = Demo::good();
+    let found = demo.provide().unwrap();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for place in [&demo.store.home, &demo.shelf(), &found.folder, &found.library] {
+        mode(place, 0o755);
+    }
+    assert_eq!(native::others_can_write(&found), None);
+    for place in [&demo.store.home, &demo.shelf(), &found.folder, &found.library] {
+        mode(place, 0o777);
+        let warning = native::others_can_write(&found).unwrap();
+        assert!(warning.contains(&format!("other users can write to {}", place.display())), "{warning}");
+        mode(place, 0o755);
+    }
+    // Only an administrator can give a file away.
+    if chown(&found.library, Some(4711), Some(4711)).is_ok() {
+        assert!(native::others_can_write(&found).is_some());
+    }
+}
+
+/// A device has no end, and a pipe without a writer never begins.
+#[test]
+fn what_is_read_of_a_wheel_is_bounded() {
+    let demo = Demo::good();
+    let setup = |wheel: &Path| {
+        let error = demo.store.setup(&demo.info, Some(wheel), &mut |_| ControlFlow::Continue(()));
+        error.unwrap_err().to_string()
+    };
+    assert!(setup(Path::new("/dev/zero")).contains("it is not a regular file"));
+    let pipe = demo.root.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(setup(&pipe).contains("it is not a regular file"));
+    let long = demo.root.path().join("long.whl");
+    fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+    assert!(setup(&long).contains("it has 1099511627776 bytes"));
+    assert_eq!(names(&demo.shelf()), [".demo-1.0.lock"]);
+}
+
+/// `python3 -m pip` would take a `pip.py` in its working directory for pip.
+#[test]
+fn pip_works_in_the_download_folder_not_in_that_of_the_user() {
+    let mut demo = Demo::good();
+    demo.pip("pwd > \"$root/where\"; cp \"$root/demo-1.0-py3-none-any.whl\" \"$dest\"");
+    demo.provide().unwrap();
+    let place = fs::read_to_string(demo.root.path().join("where")).unwrap();
+    let download = demo.shelf().join(format!(".demo-1.0.tmp/download-{}", std::process::id()));
+    assert_eq!(place.trim(), download.to_str().unwrap());
+}
+
 #[test]
 fn a_wheel_with_another_hash_is_refused() {
     let mut demo = Demo::good();
@@ -352,9 +413,16 @@ fn damage_is_told_and_repaired_by_setup_only() {
     let folder = demo.store.folder(&demo.info);
     let mut flipped = LIBRARY.to_vec();
     flipped[7] ^= 1;
+    let mut picture = PICTURE.to_vec();
+    picture[7] ^= 1;
     // What is done, what the thorough check says of it, and whether the quick one sees it too.
-    let cases: [(&dyn Fn(), &str, bool); 5] = [
-        (&|| fs::write(&library, &flipped).unwrap(), "libdemo.so has the SHA-256", false),
+    let cases: [(&dyn Fn(), &str, bool); 6] = [
+        (&|| fs::write(&library, &flipped).unwrap(), "libdemo.so has the SHA-256", true),
+        (
+            &|| fs::write(folder.join("data/a/ .png"), &picture).unwrap(),
+            "data/a/ .png has the SHA-256",
+            false,
+        ),
         (&|| fs::write(&library, b"cut").unwrap(), "libdemo.so has the SHA-256", true),
         (&|| fs::remove_file(&library).unwrap(), "libdemo.so is missing", true),
         (&|| fs::remove_dir_all(folder.join("data")).unwrap(), "data/a/ .png is missing", true),

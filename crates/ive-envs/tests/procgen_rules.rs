@@ -284,7 +284,7 @@ fn bad_options_are_refused_with_a_reason() {
         registry::make(&format!("procgen:{game}"), options, 0).err().unwrap().to_string()
     };
     let cases: [Case; 12] = [
-        ("coinrnu", &[], "no world is called `procgen:coinrnu`; did you mean procgen:coinrun?"),
+        ("coinrnu", &[], "no environment is called `procgen:coinrnu`; did you mean procgen:coinrun?"),
         (
             "maze",
             &[("level", "3")],

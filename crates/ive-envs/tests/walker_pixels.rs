@@ -45,7 +45,7 @@ fn what_a_walker_cannot_be_is_refused_with_what_can() {
         |options: &[(&str, &str)]| registry::open("walker:walk", options, 0).err().unwrap().to_string();
     assert_eq!(
         registry::open("walker:wakl", &[], 0).err().unwrap().to_string(),
-        "no world is called `walker:wakl`; did you mean walker:walk?"
+        "no environment is called `walker:wakl`; did you mean walker:walk?"
     );
     assert_eq!(
         refused(&[("observation", "pictures")]),

@@ -6,16 +6,35 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{env, eval, play, runs, setup, train};
+use crate::count::count;
 use crate::experiments::Preset;
 use crate::settings::Change;
 
 /// Does my agent know that it does not know? Implicit value ensembles: the signal, the experiments, the evidence.
 #[derive(Debug, Parser)]
-#[command(name = "ive", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "ive",
+    version = version(),
+    max_term_width = 80,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, \
+                  74 input or output, 75 interrupted, 78 settings (docs/exit-codes.md). A closed pipe on \
+                  standard output is no error."
+)]
 pub struct Cli {
-    /// What to do.
+    /// What to do
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// `0.1.0 (commit 1a2b3c4d5e6f)`: what a bug report needs.
+fn version() -> &'static str {
+    const COMMIT: &str = match option_env!("IVE_COMMIT") {
+        Some(commit) => commit,
+        None => "unknown",
+    };
+    static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    VERSION.get_or_init(|| format!("{} (commit {COMMIT})", env!("CARGO_PKG_VERSION")))
 }
 
 /// The verbs.
@@ -25,22 +44,25 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Train an agent: a run that survives interruptions
     Train(train::TrainArgs),
-    /// List runs, show one, go on with one
+    /// List runs, show one, resume one
     Runs(runs::RunsArgs),
-    /// Let the agent of a run play: values, μ-IVE and σ-IVE step by step; does σ notice strange states?
+    /// Let the agent of a run play: values, μ-IVE and σ-IVE step by step; does σ notice states out of distribution?
     Eval(eval::EvalArgs),
-    /// List and describe worlds, and print what happens in them step by step
+    /// List and describe environments, and print what happens in them step by step
     Env(env::EnvArgs),
-    /// Play a world in the terminal, or let a policy play and keep pictures
+    /// Play in an environment, or let a policy play and keep pictures
     Play(play::PlayArgs),
-    /// Fetch, check and repair the native libraries that some worlds need
+    /// Fetch, check and repair the native libraries that some environments need
     Setup(setup::SetupArgs),
-    /// Measure our speed, and that of the peers in the same run
+    /// Measure our speed, and that of comparable programs in the same run
     Bench(bench::BenchArgs),
     /// Print a completion script for a shell
-    #[command(
-        after_help = "Example:\n  ive completions bash > ~/.local/share/bash-completion/completions/ive"
-    )]
+    #[command(after_help = "Examples:
+  ive completions bash > ~/.local/share/bash-completion/completions/ive
+  ive completions fish > ~/.config/fish/completions/ive.fish
+  ive completions zsh > ~/.zfunc/_ive
+
+For zsh, put fpath+=~/.zfunc before compinit in ~/.zshrc.")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -50,18 +72,19 @@ pub enum Command {
 /// Arguments of `ive reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive reproduce                                  toy, maps and reaching, about two minutes on two cores
-  ive reproduce maps --preset smoke              one of them, in seconds
+  ive reproduce                      toy, maps, reaching: two minutes on two cores
+  ive reproduce maps --preset smoke  one of them, in seconds
+  ive reproduce --preset paper-lr    the published learning rate
   ive reproduce reaching --set learner=limit --seeds 2000 --out limit
-  ive reproduce --preset paper-lr                with the published learning rate, which does not converge
   ive reproduce reaching --set reaching=first-passage --set ties=uniform
-  ive reproduce minatar                          deep agents: hours, so it runs only by name, not with all
-  ive reproduce minatar --set games=breakout,asterix --set steps=100000 --seeds 5 --out two-games
+  ive reproduce minatar              deep agents: hours, so only by name
+  ive reproduce minatar --set games=breakout,asterix --set steps=1e5 --out two
 
-Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C finishes or
-saves what is being computed and reports what is there; the same command goes on from it.
+Results are written to --out: report.html, and per experiment summary.json, CSV, SVG and PNG. Ctrl-C \
+finishes or saves what is being computed and reports what is there; the same command resumes from it.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, 75 interrupted, 78 settings.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal, 73 busy, 74 input or output, \
+75 interrupted, 78 settings.")]
 pub struct ReproduceArgs {
     /// toy (Fig. 1), maps (Fig. 3 and the appendix grid), reaching (Fig. 5), or all of these; by name only, since they take
     /// hours: minatar (Table 2), and trials (which settings of its agents matter)
@@ -71,7 +94,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_enum, default_value = "small")]
     pub preset: Preset,
     /// How many seeds, in every experiment
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<u64>(1, u64::MAX))]
     pub seeds: Option<u64>,
     /// Change a setting, for all experiments that have it or for one of them; may be repeated
     #[arg(long = "set", value_name = "[EXPERIMENT.]KEY=VALUE", value_parser = Change::parse)]
@@ -86,7 +109,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub overwrite: bool,
     /// How many threads [default: all cores]; results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, 1024))]
     pub threads: Option<usize>,
     /// Print the summaries as JSON, and no progress
     #[arg(long)]

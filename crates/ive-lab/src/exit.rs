@@ -1,4 +1,4 @@
-//! Exit codes, decided in one place (the numbers follow `sysexits`).
+//! Exit codes, decided in one place (the numbers follow `sysexits`); `docs/exit-codes.md` is the table for users.
 
 use ive_envs::native::{NativeError, Problem};
 
@@ -39,6 +39,13 @@ kinds! {
     interrupted = 75;
     /// A setting is unknown, malformed or out of range.
     config = 78;
+}
+
+impl Failure {
+    /// Nobody reads stdout any more, and there is nothing else to do: the end, without a word, and no failure.
+    pub fn unread() -> Self {
+        Self { code: 0, message: String::new() }
+    }
 }
 
 impl From<NativeError> for Failure {

@@ -1,13 +1,18 @@
 //! The `ive` command.
 
+// They panic when a pipe is closed or a terminal gone; `output` does not.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod bench;
 mod claim;
 mod cli;
 mod commands;
+mod count;
 mod eval;
 mod exit;
 mod experiments;
 mod lock;
+mod output;
 mod progress;
 mod report;
 mod run;
@@ -20,16 +25,16 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use cli::{Cli, Command};
 use commands::{env, eval as evaluate, play, reproduce, runs, setup, train};
-use exit::Failure;
+use exit::{Failure, Outcome};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version are what was asked for; everything else is a usage error with our code.
-            let _ = e.print();
+            let printed = e.print();
             return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => end(output::written(printed)),
                 _ => ExitCode::from(Failure::usage("").code),
             };
         }
@@ -44,14 +49,22 @@ fn main() -> ExitCode {
         Command::Setup(args) => setup::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "ive", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "ive", &mut script);
+            output::bytes(&script)
         }
     };
+    end(outcome)
+}
+
+/// Tells what went wrong, if anything did.
+fn end(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("ive: {}", failure.message);
+            if !failure.message.is_empty() {
+                output::say(&format!("ive: {}", failure.message));
+            }
             ExitCode::from(failure.code)
         }
     }

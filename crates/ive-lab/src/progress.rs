@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 
 use crate::exit::{Failure, Outcome};
+use crate::output;
 
 /// What a running command knows about its surroundings.
 #[derive(Clone, Debug)]
@@ -47,17 +48,7 @@ impl Session {
 
     /// A progress bar on stderr if that is a terminal; a line at the start otherwise.
     pub fn bar(&self, name: &str, total: usize, unit: &str) -> ProgressBar {
-        if self.quiet {
-            return ProgressBar::hidden();
-        }
-        if !std::io::stderr().is_terminal() {
-            eprintln!("{name}: {total} {unit}");
-            return ProgressBar::hidden();
-        }
-        let template =
-            format!("{{prefix:>9}} {{bar:32}} {{pos:>4}}/{{len}} {unit}  {{elapsed}} gone, {{eta}} left");
-        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(total as u64).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
+        bar(name, total, unit, self.quiet)
     }
 
     /// A progress bar for a run of so many steps, whose message is the return so far.
@@ -65,7 +56,7 @@ impl Session {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let template = "{prefix} {bar:32} {human_pos}/{human_len} steps  {per_sec}  return {msg}  {eta} left";
+        let template = "{prefix} {wide_bar} {human_pos}/{human_len}  {per_sec}  return {msg}  {eta} left";
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let style =
             style.progress_chars("━╸─").with_key("per_sec", |state: &ProgressState, out: &mut dyn Write| {
@@ -79,7 +70,7 @@ impl Session {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let template = "{prefix:>9} {bar:32} {decimal_bytes}/{decimal_total_bytes}  {msg}";
+        let template = "{prefix:>9} {wide_bar} {decimal_bytes}/{decimal_total_bytes}  {msg}";
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::new(bytes).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
     }
@@ -92,12 +83,27 @@ impl Session {
     /// A line for the user on stderr.
     pub fn say(&self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            output::say(line);
         }
     }
 }
 
+/// A progress bar on stderr if that is a terminal; a line at the start otherwise; nothing if it is to be quiet.
+pub fn bar(name: &str, total: usize, unit: &str, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    if !std::io::stderr().is_terminal() {
+        output::say(&format!("{name}: {total} {unit}"));
+        return ProgressBar::hidden();
+    }
+    let template =
+        format!("{{prefix:>9}} {{wide_bar}} {{pos:>4}}/{{len}} {unit}  {{elapsed}} gone, {{eta}} left");
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total as u64).with_style(style.progress_chars("━╸─")).with_prefix(name.to_owned())
+}
+
 /// A line for the user on stderr that is told even when progress is not.
 pub fn warn(line: &str) {
-    eprintln!("ive: {line}");
+    output::say(&format!("ive: {line}"));
 }

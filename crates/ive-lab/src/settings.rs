@@ -79,6 +79,10 @@ impl Layers {
         let parsed = match self.table.get(key) {
             Some(Value::String(_)) => Some(Value::String(text.trim_matches('"').to_owned())),
             Some(Value::Float(_)) => text.parse().ok().map(Value::Float),
+            // As everywhere on the command line, 1e6 is a whole number too.
+            Some(Value::Integer(_)) if crate::count::whole(text).is_some() => {
+                crate::count::whole(text).and_then(|n| i64::try_from(n).ok()).map(Value::Integer)
+            }
             // A list of words can be typed without brackets and quotes: games=breakout,asterix.
             Some(Value::Array(old)) if old.iter().all(Value::is_str) && !text.starts_with('[') => {
                 let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
@@ -87,8 +91,8 @@ impl Layers {
             _ => format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x")),
         };
         parsed.ok_or_else(|| {
-            let expected = self.table.get(key).map_or("value", Value::type_str);
-            Failure::config(format!("{}.{key}: `{text}` is not a {expected}", self.experiment))
+            let expected = self.table.get(key).map_or("a value", kind);
+            Failure::config(format!("{}.{key}: `{text}` is not {expected}", self.experiment))
         })
     }
 
@@ -104,11 +108,10 @@ impl Layers {
             (Value::Float(_), Value::Integer(i)) => Value::Float(i as f64),
             (_, value) => value,
         };
-        if !value.same_type(old) {
-            let (is, must) = (value.type_str(), old.type_str());
-            return Err(Failure::config(format!(
-                "{origin}: {name}.{key} must be a {must}, `{value}` is a {is}"
-            )));
+        // No setting counts below zero.
+        if !value.same_type(old) || value.as_integer().is_some_and(|n| n < 0) {
+            let must = kind(old);
+            return Err(Failure::config(format!("{origin}: {name}.{key} must be {must}, not `{value}`")));
         }
         self.table.insert(key.to_owned(), value);
         Ok(())
@@ -134,6 +137,18 @@ pub fn read_file(path: &Path) -> Outcome<Table> {
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::config(format!("{shown} is not a text file; settings are TOML in UTF-8")))?;
     text.parse().map_err(|e| Failure::config(format!("{shown}: {e}")))
+}
+
+/// What a value is, in plain words.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Integer(_) => "a whole number from 0",
+        Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Array(_) => "a list such as [1, 2]",
+        Value::String(_) => "a word",
+        _ => "a value",
+    }
 }
 
 /// Refuses changes that concern none of the experiments, with the nearest names.
@@ -210,6 +225,13 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_may_have_an_exponent() {
+        let mut l = layers();
+        l.add_changes(&[Change::parse("epochs=1e6").unwrap()]).unwrap();
+        assert_eq!(l.build::<Table>().unwrap()["epochs"], Value::Integer(1_000_000));
+    }
+
+    #[test]
     fn lists_of_words_need_no_brackets() {
         let games = |text: &str| {
             let mut l = Layers::from_preset("minatar", "games = [\"asterix\"]").unwrap();
@@ -224,7 +246,10 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_suggestions() {
         let set = |text: &str| layers().add_changes(&[Change::parse(text).unwrap()]).unwrap_err().message;
-        assert_eq!(set("epochs=many"), "maps.epochs: `many` is not a integer");
+        assert_eq!(set("epochs=many"), "maps.epochs: `many` is not a whole number from 0");
+        assert_eq!(set("epochs=-5"), "--set: maps.epochs must be a whole number from 0, not `-5`");
+        assert_eq!(set("epochs=2.5"), "--set: maps.epochs must be a whole number from 0, not `2.5`");
+        assert_eq!(set("rate=fast"), "maps.rate: `fast` is not a number");
         assert_eq!(set("maps.epoch=1"), "--set: maps has no setting `epoch`; did you mean epochs?");
         let unknown = check_changes(&[Change::parse("epohcs=3").unwrap()], &[layers()]).unwrap_err();
         assert_eq!(

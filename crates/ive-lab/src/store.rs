@@ -42,7 +42,7 @@ impl Store {
             && fs::read_dir(root).is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != LOCK)));
         if strange {
             return Err(Failure::usage(format!(
-                "{} is not empty and not ours; choose another --out",
+                "{} is not an ive output directory, and not empty; choose another --out",
                 root.display()
             )));
         }
@@ -60,9 +60,11 @@ impl Store {
             })?;
             if &old["settings"] != settings {
                 if !overwrite {
-                    let what = difference(&old["settings"], settings);
+                    let what = others(&old["settings"], settings).unwrap_or_else(|| {
+                        format!("results of other settings ({})", difference(&old["settings"], settings))
+                    });
                     return Err(Failure::usage(format!(
-                        "{here} holds results of other settings ({what}); choose another --out, or --overwrite"
+                        "{here} holds {what}; choose another --out, or --overwrite"
                     )));
                 }
                 for name in old["settings"].as_object().into_iter().flat_map(|parts| parts.keys()) {
@@ -189,6 +191,15 @@ pub fn pretty(value: &Value) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');
     text
+}
+
+/// What is there if only the experiments differ, not their settings.
+fn others(old: &Value, new: &Value) -> Option<String> {
+    let (old, new) = (old.as_object()?, new.as_object()?);
+    let same = old.iter().all(|(name, settings)| new.get(name).is_none_or(|asked| asked == settings));
+    let words = |map: &serde_json::Map<String, Value>| map.keys().cloned().collect::<Vec<_>>().join(", ");
+    (same && !old.keys().eq(new.keys()))
+        .then(|| format!("the results and the report of {}, not of {}", words(old), words(new)))
 }
 
 /// The first settings that differ, `reaching.epochs 10000 → 20`.

@@ -123,8 +123,11 @@ fn names_and_settings_that_do_not_exist_are_refused_with_the_nearest() {
         78,
         &["reaching.k_min: 5 is outside the range 0 to 4"],
     );
-    refused(&dir.ive("reproduce maps --seeds 0"), 78, &["maps.seeds: 0 is outside the range 1 to"]);
-    refused(&dir.ive("reproduce maps --threads 0"), 64, &["--threads: 0 is outside the range"]);
+    for wrong in ["--seeds 0", "--threads 0", "--seeds -5"] {
+        let output = dir.ive(&format!("reproduce maps {wrong}"));
+        assert_eq!(output.status.code(), Some(64), "{wrong}");
+        assert!(text(&output.stderr).contains("must be at least 1"), "{}", text(&output.stderr));
+    }
     assert_eq!(dir.ive("reproduce --preset huge").status.code(), Some(64));
     assert_eq!(dir.ive("reproduce --nonsense").status.code(), Some(64));
     assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 0, "a refused command writes nothing");
@@ -135,7 +138,11 @@ fn output_directories_are_protected() {
     let dir = Scratch::new("out");
     std::fs::create_dir(dir.0.join("mine")).unwrap();
     std::fs::write(dir.0.join("mine/thesis.tex"), "precious").unwrap();
-    refused(&dir.ive("reproduce maps --preset smoke --out mine"), 64, &["mine is not empty and not ours"]);
+    refused(
+        &dir.ive("reproduce maps --preset smoke --out mine"),
+        64,
+        &["mine is not an ive output directory"],
+    );
     assert_eq!(std::fs::read_dir(dir.0.join("mine")).unwrap().count(), 1);
     refused(&dir.ive("reproduce maps --preset smoke --out mine/thesis.tex/x"), 74, &["cannot create"]);
 
@@ -267,7 +274,6 @@ fn worlds_of_procgen_are_listed_described_traced_and_drawn() {
     let picture = std::fs::read(dir.0.join("pictures/000002.png")).unwrap();
     assert_eq!(picture[16..24], [0, 0, 0, 128, 0, 0, 0, 128]); // width and height of a PNG
     assert!(std::fs::read(dir.0.join("maze.gif")).unwrap().starts_with(b"GIF89a\x80\0\x80\0"));
-    refused(&dir.ive("train dqn --env procgen:coinrun --steps 10"), 78, &["procgen:coinrun is not"]);
 }
 
 /// The lines of a trace in JSON.
@@ -327,20 +333,24 @@ fn walkers_refuse_what_makes_no_sense() {
     refused(&trace("--qpos infinite"), 65, &["infinite:2: `0x7ff0000000000000` is not a finite number"]);
     refused(&trace("-o repeat=0"), 64, &["repeat cannot be `0`"]);
     refused(&trace("-o sticky=0.1"), 64, &["no option is called `sticky`", "repeat, threshold"]);
-    refused(&trace("--envs 2"), 64, &["--envs and --threads belong to the worlds of Procgen"]);
-    refused(&dir.ive("env trace walker:jump"), 64, &["no world is called `walker:jump`"]);
-    refused(&dir.ive("env trace minatar:breakout --qpos eight"), 64, &["belong to the walker"]);
-    refused(&dir.ive("env trace minatar:breakout --actions zero"), 64, &["belong to the walker"]);
+    refused(&trace("--envs 2"), 64, &["--envs and --threads are for Procgen only"]);
+    refused(&dir.ive("env trace walker:jump"), 64, &["no environment is called `walker:jump`"]);
+    refused(&dir.ive("env trace minatar:breakout --qpos eight"), 64, &["are for the walker only"]);
+    refused(&dir.ive("env trace minatar:breakout --actions zero"), 64, &["are for the walker only"]);
     let play = |rest: &str| dir.ive(&format!("play walker:walk --gif x.gif {rest}"));
-    refused(&play(""), 64, &["walker:walk has no keys", "--policy random or --policy zero"]);
+    refused(&play(""), 64, &["walker:walk has no keyboard control", "--policy random or --policy zero"]);
     refused(&play("--policy zero --scale 17"), 64, &["1 to 16 times 64 pixels"]);
-    refused(&play("--policy runs/mine"), 64, &["no agent moves the walker yet"]);
+    refused(&play("--policy runs/mine"), 64, &["no agent for the walker yet"]);
     refused(
         &dir.ive("play minatar:breakout --policy zero --gif x.gif"),
         64,
         &["--policy zero is for the walker"],
     );
-    refused(&dir.ive("train dqn --env walker:walk --steps 10"), 64, &["walker:walk is moved by six numbers"]);
+    for env in ["walker:walk", "procgen:coinrun"] {
+        let words =
+            format!("there is no agent for {env} yet; all agents learn minatar:asterix, minatar:breakout");
+        refused(&dir.ive(&format!("train dqn --env {env} --steps 10")), 64, &[&words]);
+    }
 }
 
 /// Positions that are known without us: those given, which the walker has at rest before the first step, after a step of

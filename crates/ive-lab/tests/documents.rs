@@ -92,6 +92,7 @@ fn links_in_documents_lead_somewhere() {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/deviations.md",
+        "docs/exit-codes.md",
         "docs/paper-map.md",
         "docs/native.md",
         "docs/runs.md",

@@ -48,7 +48,7 @@ fn steps_sums_and_statistics_agree() {
     let shown = dir.ive(&format!("eval it --epsilon 0.2 {files}"));
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     let shown = text(&shown.stdout);
-    for word in ["k=1..5", "μ-IVE", "σ-IVE", "realised", "after 400 of 400 steps"] {
+    for word in ["k=1..5", "μ-IVE", "σ-IVE", "realised", "after 400 steps of training"] {
         assert!(shown.contains(word), "{word} is not in\n{shown}");
     }
     let rows = csv(&dir.0.join("out/steps.csv"));
@@ -196,7 +196,7 @@ fn what_is_no_run_or_no_place_for_a_file_is_refused() {
         ("eval it/result.json", 64, "it/result.json is not a run"),
         ("eval it --plot it.svg", 64, "--plot: it.svg does not end in .png"),
         ("eval it --csv empty", 64, "--csv: empty is a directory"),
-        ("eval it --csv it/config.toml/x", 74, "cannot create it/config.toml"),
+        ("eval it --csv it/config.toml/x", 74, "cannot look at it/config.toml"),
     ];
     for (line, code, words) in cases {
         refused(&dir.ive(line), code, &[words]);

@@ -169,14 +169,14 @@ fn stopped_runs_save_and_go_on_from_the_directory_alone() {
         assert!(start.elapsed() < Duration::from_secs(5), "{signal} took {:?}", start.elapsed());
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(75), "{signal}: {error}");
-        assert!(error.contains("everything is saved; go on with: ive runs resume run"), "{error}");
+        assert!(error.contains("everything is saved; resume with: ive runs resume run"), "{error}");
         let status = &json_of(&dir, "runs list run --json")[0];
         assert_eq!(status["state"], "resumable");
         assert!(status["step"].as_u64().unwrap() > 0);
     }
     let output = dir.ive("runs resume run");
     assert!(
-        output.status.success() && text(&output.stderr).contains("goes on at step"),
+        output.status.success() && text(&output.stderr).contains("resumes at step"),
         "{}",
         text(&output.stderr)
     );
@@ -354,6 +354,27 @@ fn a_finished_run_is_made_longer_as_if_it_had_been_planned_so() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let config = std::fs::read_to_string(dir.0.join("vpn/config.toml")).unwrap();
     assert!(config.contains("schedule_steps = 160"), "{config}");
+}
+
+/// A run that is killed soon after it began is not lost, although checkpoints are a minute apart.
+#[test]
+fn the_first_checkpoint_comes_after_five_seconds() {
+    let dir = Scratch::new("first");
+    let line = "train dqn --env minatar:breakout --preset smoke --steps 1000000000 --run run --json";
+    let mut child = dir.command(line).stdout(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    let saved = || {
+        let names = std::fs::read_dir(dir.0.join("run/checkpoints")).into_iter().flatten().flatten();
+        names.into_iter().any(|entry| entry.path().extension().is_some_and(|e| e == "json"))
+    };
+    while !saved() && start.elapsed() < Duration::from_secs(40) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let after = start.elapsed();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(saved() && after >= Duration::from_secs(5), "the first checkpoint came after {after:?}");
+    assert!(json_of(&dir, "runs list run --json")[0]["step"].as_u64().unwrap() > 0);
 }
 
 /// Where TensorBoard is installed, it reads what we write. With IVE_REQUIRE_TENSORBOARD=1 it must be installed;

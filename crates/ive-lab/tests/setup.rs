@@ -92,6 +92,32 @@ fn a_wrong_wheel_is_refused() {
 }
 
 #[test]
+fn a_wheel_that_is_not_there_changes_nothing() {
+    let dir = Scratch::new("setup-no-wheel");
+    let output = ive(&dir, "exit 1", "setup procgen --wheel nofile").output().unwrap();
+    refused(&output, 74, &["nofile does not exist; nothing was changed"]);
+    assert!(!dir.0.join("home").exists());
+    // A device has no end.
+    let output = ive(&dir, "exit 1", "setup procgen --wheel /dev/zero").output().unwrap();
+    fails(&output, 65, &["/dev/zero: it is not a regular file"]);
+}
+
+/// Python looks for modules in its working directory first, and others may have filled that.
+#[test]
+fn a_pip_in_the_working_directory_is_not_executed() {
+    let dir = Scratch::new("setup-pip");
+    fs::write(dir.0.join("pip.py"), "open('OWNED', 'a').write('x')\n").unwrap();
+    // The true Python and pip, which find nothing without an index.
+    for line in ["setup mujoco", "env trace walker:walk --steps 1"] {
+        let mut command = dir.command(line);
+        command.env("IVE_HOME", dir.0.join("home")).env("PIP_NO_INDEX", "1");
+        command.env_remove("IVE_PROCGEN").env_remove("IVE_MUJOCO");
+        assert_eq!(command.output().unwrap().status.code(), Some(74));
+    }
+    assert!(!dir.0.join("OWNED").exists(), "pip.py of the working directory was executed");
+}
+
+#[test]
 fn a_folder_without_the_library_is_refused() {
     let dir = Scratch::new("setup-copy");
     let mut command = ive(&dir, "exit 1", "setup mujoco --check");

@@ -2,6 +2,9 @@
 //!
 //! pip works in a folder that we give it, also for its temporary files, and does not keep a copy of its own. So all that
 //! it writes lies on the disk that will hold the library, its progress can be seen there, and nothing is left elsewhere.
+//!
+//! That folder is new and is also pip's working directory: `python3 -m pip` would execute a `pip.py` that it finds there,
+//! and whoever starts us may stand in a directory that others have filled.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,16 +26,19 @@ const LINES: usize = 6;
 /// How to call pip.
 #[derive(Clone, Debug)]
 pub struct Pip {
-    /// The commands to try in turn, as program and arguments; the first that answers `--version` is used.
+    /// The commands to try in turn, as program and arguments; the first that answers `--version` is used. They are
+    /// started in the download folder, so programs are named without a path, or by an absolute one.
     pub commands: Vec<Vec<OsString>>,
     /// How long it may take without a byte arriving.
     pub patience: Duration,
 }
 
 impl Default for Pip {
-    /// The names that pip has on various systems.
+    /// The names that pip has on various systems. Isolated first (`-I`); a pip that the user installed for himself is
+    /// found only without.
     fn default() -> Self {
-        let names: [&[&str]; 3] = [&["python3", "-m", "pip"], &["pip3"], &["pip"]];
+        let names: [&[&str]; 4] =
+            [&["python3", "-I", "-m", "pip"], &["python3", "-m", "pip"], &["pip3"], &["pip"]];
         let commands = names.iter().map(|words| words.iter().map(OsString::from).collect()).collect();
         Self { commands, patience: Duration::from_mins(2) }
     }
@@ -45,7 +51,8 @@ pub(super) fn fetch(
     folder: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<PathBuf, Problem> {
-    let command = pip.commands.iter().find(|command| works(command)).ok_or_else(|| {
+    let folder = &std::path::absolute(folder).map_err(Problem::io("find", folder))?;
+    let command = pip.commands.iter().find(|command| works(command, folder)).ok_or_else(|| {
         let each = pip.commands.iter().map(|words| format!("`{}`", words.join(" ".as_ref()).display()));
         Problem::NoPip { tried: each.collect::<Vec<_>>().join(", ") }
     })?;
@@ -62,6 +69,7 @@ pub(super) fn fetch(
         .arg("--dest")
         .arg(folder)
         .env("TMPDIR", folder)
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
@@ -91,12 +99,13 @@ pub(super) fn fetch(
 }
 
 /// Whether a command is there and is a pip.
-fn works(command: &[OsString]) -> bool {
+fn works(command: &[OsString], folder: &Path) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
     let (null, quiet) = (Stdio::null(), Stdio::null());
     Command::new(program)
         .args(arguments)
         .arg("--version")
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(null)
         .stderr(quiet)

@@ -10,8 +10,9 @@
 //! - [`explain_loader_error`] says what to install when the system cannot load a library.
 //!
 //! What a library computes depends on its exact bytes, and so do our published numbers. Therefore a wheel is unpacked only
-//! if its SHA-256 is the one in [`PackageInfo`], and so are the library and the list of all files. What was installed is
-//! checked by presence and size whenever it is used, and byte by byte by [`Store::check`].
+//! if its SHA-256 is the one in [`PackageInfo`], and so are the library and the list of all files. Of what was installed,
+//! the library is hashed whenever it is used and its data are checked by presence and size; [`Store::check`] hashes them all.
+//! A library runs with the rights of the user, so a folder that others can write to is warned of ([`others_can_write`]).
 //!
 //! The folder of a package appears by one rename, complete and synced. One process installs at a time (a file lock); others
 //! wait and then find it done. A killed process leaves a temporary folder that the next one removes.
@@ -35,6 +36,7 @@ mod loader;
 mod package;
 mod store;
 mod sums;
+mod trust;
 mod unpack;
 
 use std::io::Write;
@@ -47,6 +49,7 @@ pub use fetch::Pip;
 pub use loader::explain_loader_error;
 pub use package::{Member, Package, PackageInfo, Wheel};
 pub use store::{Store, other_copy};
+pub use trust::others_can_write;
 
 /// Where a package lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +97,7 @@ pub fn provide(package: Package) -> Result<Installed, NativeError> {
     let (mut told_fetch, mut told_wait) = (false, false);
     let tell = |told: &mut bool, line: String| {
         if !std::mem::replace(told, true) {
-            eprintln!("ive: {line}");
+            say(&line);
         }
     };
     let found = provide_with(package, &mut |progress| {
@@ -112,7 +115,7 @@ pub fn provide(package: Package) -> Result<Installed, NativeError> {
     })?;
     if told_fetch {
         let folder = found.folder.display();
-        eprintln!("ive: {} is in {folder}; licence and credits in CREDITS.txt there", info.name);
+        say(&format!("{} is in {folder}; licence and credits in CREDITS.txt there", info.name));
     }
     Ok(found)
 }
@@ -122,10 +125,12 @@ pub fn provide(package: Package) -> Result<Installed, NativeError> {
 /// # Errors
 /// Those of [`provide`], and [`Problem::Interrupted`] if `watch` asks to stop.
 pub fn provide_with(package: Package, watch: &mut Watch<'_>) -> Result<Installed, NativeError> {
-    match installed(package)? {
-        Some(found) => Ok(found),
-        None => Store::of_user()?.provide(package.info(), watch),
+    if let Some(found) = installed(package)? {
+        return Ok(found);
     }
+    let found = Store::of_user()?.provide(package.info(), watch)?;
+    warn_of_others(package, &found);
+    Ok(found)
 }
 
 /// Finds a package; never fetches. `None` if it is not installed.
@@ -139,16 +144,32 @@ pub fn installed(package: Package) -> Result<Option<Installed>, NativeError> {
     static WARNED: [Once; Package::ALL.len()] = [const { Once::new() }; Package::ALL.len()];
     let info = package.info();
     let Some(folder) = info.other_folder() else {
-        return Store::of_user()?.installed(info);
+        let found = Store::of_user()?.installed(info)?;
+        found.iter().for_each(|found| warn_of_others(package, found));
+        return Ok(found);
     };
     let found = other_copy(info, &folder)?;
     if !found.exact {
         WARNED[package as usize].call_once(|| {
             let (library, name, version) = (found.library.display(), info.name, info.version);
-            eprintln!("ive: {library} is not the library of {name} {version}; results may differ from ours");
+            say(&format!("{library} is not the library of {name} {version}; results may differ from ours"));
         });
     }
+    warn_of_others(package, &found);
     Ok(Some(found))
+}
+
+/// Says once per package that others could put another library in place of this one.
+fn warn_of_others(package: Package, found: &Installed) {
+    static WARNED: [Once; Package::ALL.len()] = [const { Once::new() }; Package::ALL.len()];
+    if let Some(warning) = others_can_write(found) {
+        WARNED[package as usize].call_once(|| say(&warning));
+    }
+}
+
+/// A line on stderr. A terminal that is gone is no reason to stop.
+fn say(line: &str) {
+    let _ = std::io::stderr().write_all(format!("ive: {line}\n").as_bytes());
 }
 
 /// [`provide`] for tests: where a library cannot be had they are skipped, with a word, unless `IVE_REQUIRE_NATIVE` is `1`.

@@ -48,7 +48,7 @@ impl Store {
         self.shelf().join(label(info))
     }
 
-    /// Finds a package, checked by presence and size; `None` if it is not there.
+    /// Finds a package, its library checked byte by byte and its data by presence and size; `None` if it is not there.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.

@@ -55,7 +55,8 @@ pub(super) fn list(mut files: Vec<(String, String)>) -> String {
     files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect()
 }
 
-/// Compares a folder with its list, thoroughly or only by presence and size. `None` if all is well, else what is wrong.
+/// Compares a folder with its list: every byte, or every byte of the library and the presence and size of the rest.
+/// `None` if all is well, else what is wrong.
 pub(super) fn damage(folder: &Path, info: &PackageInfo, thorough: bool) -> io::Result<Option<String>> {
     let list = match fs::read(folder.join(SUMS)) {
         Ok(list) => list,
@@ -75,7 +76,7 @@ pub(super) fn damage(folder: &Path, info: &PackageInfo, thorough: bool) -> io::R
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some(format!("{name} is missing"))),
             Err(e) => return Err(e),
         }
-        if thorough {
+        if thorough || name == info.library {
             let got = of(&mut File::open(&path)?)?;
             if got != sha256 {
                 return Ok(Some(format!("{name} has the SHA-256 {got} instead of {sha256}")));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufReader, Seek, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::ops::ControlFlow;
 use std::path::{Component, Path, PathBuf};
 
@@ -46,13 +46,22 @@ pub(super) fn unpack(
         ControlFlow::Break(()) => Err(Problem::Interrupted),
     };
     tell(Progress::Checking)?;
+    let broken = |reason: String| Problem::Wheel { file: wheel.to_owned(), reason };
+    // A device or a pipe may never end.
+    let about = fs::metadata(wheel).map_err(Problem::io("open", wheel))?;
+    if !about.is_file() {
+        return Err(broken("it is not a regular file".to_owned()));
+    }
+    if about.len() > info.wheel.bytes {
+        let (got, right) = (about.len(), info.wheel.bytes);
+        return Err(broken(format!("it has {got} bytes, where {} has {right}", info.wheel.file)));
+    }
     // One handle for hashing and reading: nobody can put another file in between.
     let mut file = File::open(wheel).map_err(Problem::io("open", wheel))?;
-    let got = sums::of(&mut file).map_err(Problem::io("read", wheel))?;
+    let got = sums::of(&mut (&mut file).take(info.wheel.bytes + 1)).map_err(Problem::io("read", wheel))?;
     expect(&wheel.display().to_string(), info.wheel.sha256, got)?;
     file.rewind().map_err(Problem::io("read", wheel))?;
 
-    let broken = |reason: String| Problem::Wheel { file: wheel.to_owned(), reason };
     let unreadable = |e: ZipError| broken(e.to_string());
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(unreadable)?;
     let of = archive.len();

@@ -21,11 +21,11 @@ pub struct OptionInfo {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OptionError {
-    /// There is no such world.
+    /// There is no such environment.
     UnknownName {
         /// The name given.
         name: String,
-        /// Names that look like it.
+        /// Names that look like it; if there are none, the message lists what there is.
         near: Vec<String>,
     },
     /// The world has no such option.
@@ -89,9 +89,15 @@ impl OptionError {
 impl fmt::Display for OptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownName { name, near } if near.is_empty() => write!(f, "no world is called `{name}`"),
+            Self::UnknownName { name, near } if near.is_empty() => {
+                write!(f, "no environment is called `{name}`; there are {}", super::names_like(name))?;
+                if name.contains("grid") {
+                    write!(f, " (the gridworld of the paper is part of `ive reproduce` only)")?;
+                }
+                Ok(())
+            }
             Self::UnknownName { name, near } => {
-                write!(f, "no world is called `{name}`; did you mean {}?", near.join(", "))
+                write!(f, "no environment is called `{name}`; did you mean {}?", near.join(", "))
             }
             Self::UnknownOption { key, near } => {
                 write!(f, "no option is called `{key}`; there is {}", near.join(", "))
@@ -99,11 +105,12 @@ impl fmt::Display for OptionError {
             Self::Value { key, value, allowed } => {
                 write!(f, "{key} cannot be `{value}`: it must be {allowed}")
             }
-            Self::NotNumbered { name } => write!(
-                f,
-                "{name} is moved by six numbers; only worlds with numbered actions will do here (in code, `registry::open` \
-                 makes it all the same)"
-            ),
+            Self::NotNumbered { name } => {
+                write!(
+                    f,
+                    "{name} has continuous actions; an environment with numbered actions is needed here"
+                )
+            }
             Self::Native(error) => error.fmt(f),
         }
     }

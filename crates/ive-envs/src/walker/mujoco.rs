@@ -15,6 +15,7 @@ use crate::native::{self, Package};
 use libloading::Library;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::Write;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -117,7 +118,9 @@ unsafe extern "C" fn on_warning(_text: *const c_char) {
 unsafe extern "C" fn on_error(text: *const c_char) {
     // SAFETY: MuJoCo passes a string that ends with a zero and lives for the call; null is excluded.
     let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
-    eprintln!("MuJoCo stopped with a fatal error: {}", text.as_deref().unwrap_or("it gave no reason"));
+    let reason = text.as_deref().unwrap_or("it gave no reason");
+    // Whether anybody reads it or not.
+    let _ = writeln!(std::io::stderr(), "MuJoCo stopped with a fatal error: {reason}");
     std::process::abort();
 }
 

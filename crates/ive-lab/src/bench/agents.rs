@@ -18,7 +18,9 @@ use ive_agents::{Clock, Part};
 use ive_envs::Environment;
 
 use super::measure::{Measured, PeerArgs, best, peers, show};
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout, stream};
 use crate::report::table::Table;
 use crate::run::agents::{Request, make, resolve, worlds};
 use crate::settings::Change;
@@ -26,11 +28,13 @@ use crate::settings::Change;
 /// Arguments of `ive bench agents`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive bench agents --python .venv/bin/python      with peers: pip install numpy jax
-  ive bench agents --no-peers --steps 100000")]
+  ive bench agents --python .venv/bin/python
+  ive bench agents --no-peers --steps 1e5
+
+The peers need: pip install numpy jax")]
 pub struct AgentsArgs {
     /// Environment steps of the whole runs
-    #[arg(long, default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(long, default_value_t = 30_000, allow_negative_numbers = true, value_parser = count::<u64>(1000, u64::MAX))]
     steps: u64,
     #[command(flatten)]
     peers: PeerArgs,
@@ -62,7 +66,7 @@ pub fn run(args: &AgentsArgs) -> Outcome {
     )?;
     let title = format!("one thread, best of {} by CPU time", args.peers.repeats);
     let mine = [decisions(args)?, vec![dqn_update(args)?, vpn_update(args)?]].concat();
-    show(&args.peers, &title, &CASES, &mine, &peers);
+    show(&args.peers, &title, &CASES, &mine, &peers)?;
     whole_runs(args)
 }
 
@@ -187,15 +191,14 @@ fn whole_runs(args: &AgentsArgs) -> Outcome {
             for (part, share) in Part::ALL.iter().zip(shares) {
                 line["shares"][part.name()] = share.into();
             }
-            println!("{line}");
+            stream(&format!("{line}\n"))?;
         }
     }
-    if !args.peers.json {
-        println!(
-            "whole runs of {} steps on Breakout, nothing left out, and where the time went\n\n{}",
-            args.steps,
-            table.text()
-        );
+    if args.peers.json {
+        return Ok(());
     }
-    Ok(())
+    let (steps, table) = (args.steps, layout::table(&table, output::width()));
+    stream(&format!(
+        "whole runs of {steps} steps on Breakout, nothing left out, and where the time went\n\n{table}"
+    ))
 }

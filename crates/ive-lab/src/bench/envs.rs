@@ -7,7 +7,9 @@
 mod procgen;
 mod walker;
 
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout, stream};
 use clap::Args;
 use cpu_time::ProcessTime;
 use ive::Rng;
@@ -26,19 +28,19 @@ Examples:
   ive bench envs walker --python .venv/bin/python
   ive bench envs --json > speed.jsonl")]
 pub struct EnvsArgs {
-    /// The games, or `walker` [default: all of MinAtar and, if they are installed, the paper's five of Procgen and the walker].
+    /// The games, or `walker` [default: all of MinAtar and, if they are installed, the paper's five of Procgen and the walker]
     #[arg(value_parser = game)]
     games: Vec<Measurable>,
-    /// How many worlds step together [default: 1024; Procgen and the walker 64].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    /// How many environments step together [default: 1024; Procgen and the walker 64]
+    #[arg(long, allow_negative_numbers = true, value_parser = count::<u32>(1, 65536))]
     batch: Option<u32>,
-    /// How often each measurement is repeated; the best counts.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How often each measurement is repeated; the best counts
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = count::<u32>(1, 1_000_000))]
     repeats: u32,
-    /// The Python in which the original is looked for.
+    /// The Python in which the original is looked for
     #[arg(long, default_value = "python3", value_name = "PATH")]
     python: String,
-    /// One JSON object per game.
+    /// One JSON object per game
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +63,7 @@ fn game(name: &str) -> Result<Measurable, String> {
     };
     found.ok_or_else(|| {
         let known = Game::ALL.map(Game::name).join(", ");
-        format!("no such game; there is {known}, walker, and the worlds of Procgen by their whole names")
+        format!("no such game; there is {known}, walker, and the games of Procgen by their whole names")
     })
 }
 
@@ -102,14 +104,12 @@ fn run_minatar(games: &[Game], args: &EnvsArgs) -> Outcome {
     let version = original_version(&args.python);
     if !args.json {
         let python = version.as_deref().unwrap_or("not installed");
-        println!(
-            "steps per CPU-second, one core, batch {batch}, best of {}; original: {python}\n",
-            args.repeats
-        );
-        println!(
-            "{:<16}{:>12}{:>12}{:>12}{:>10}{:>10}",
+        let repeats = args.repeats;
+        stream(&format!(
+            "steps per CPU-second, one core, batch {batch}, best of {repeats}\noriginal: {python}\n\n\
+             {:<16}{:>12}{:>12}{:>12}{:>10}{:>10}\n",
             "game", "ive", "numpy rng", "original", "ratio", "numpy"
-        );
+        ))?;
     }
     for &game in games {
         let ours = measure(game, Generator::Ive, batch, args).map_err(Failure::internal)?;
@@ -121,24 +121,21 @@ fn run_minatar(games: &[Game], args: &EnvsArgs) -> Outcome {
                 "ive": ours, "numpy_rng": numpy, "original": original, "original_version": version,
                 "ratio": original.map(|theirs| ours / theirs),
             });
-            println!("{line}");
+            stream(&format!("{line}\n"))?;
         } else {
             let theirs = original.map_or("–".into(), thousands);
             let ratio = |x: f64| original.map_or("–".into(), |theirs| format!("{:.0}×", x / theirs));
             let (a, b) = (ratio(ours), ratio(numpy));
-            println!(
-                "{:<16}{:>12}{:>12}{theirs:>12}{a:>10}{b:>10}",
-                game.name(),
-                thousands(ours),
-                thousands(numpy)
-            );
+            let [ours, numpy] = [ours, numpy].map(thousands);
+            stream(&format!("{:<16}{ours:>12}{numpy:>12}{theirs:>12}{a:>10}{b:>10}\n", game.name()))?;
         }
     }
     if version.is_none() && !args.json {
-        println!(
-            "\nThe original was not found by `{}`: pip install minatar==1.0.15, or --python PATH.",
-            args.python
+        let python = &args.python;
+        let text = format!(
+            "\nThe original was not found by `{python}`: pip install minatar==1.0.15, or --python PATH."
         );
+        stream(&layout::fold(&text, output::width(), 0))?;
     }
     Ok(())
 }

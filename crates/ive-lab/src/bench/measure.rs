@@ -8,14 +8,16 @@ use clap::Args;
 use cpu_time::ProcessTime;
 use serde::Deserialize;
 
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout, stream};
 use crate::report::table::Table;
 
 /// Arguments that all benchmarks with peers have.
 #[derive(Args, Debug)]
 pub struct PeerArgs {
     /// How often each measurement is repeated; the best counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 3, allow_negative_numbers = true, value_parser = count::<u32>(1, 100))]
     pub repeats: u32,
     /// The Python in which the peers are looked for
     #[arg(long, default_value = "python3", value_name = "PATH")]
@@ -43,7 +45,13 @@ pub struct Measured {
 }
 
 /// Prints our measurements, case by case, with the peers' below each.
-pub fn show(args: &PeerArgs, title: &str, cases: &[(&str, &str)], mine: &[Measured], peers: &[Measured]) {
+pub fn show(
+    args: &PeerArgs,
+    title: &str,
+    cases: &[(&str, &str)],
+    mine: &[Measured],
+    peers: &[Measured],
+) -> Outcome {
     let mut table = Table::new(title, &["work", "who", "CPU", "wall", "CPU ratio", "wall ratio"]);
     for (case, what) in cases {
         for mine in mine.iter().filter(|m| m.case == *case) {
@@ -58,17 +66,22 @@ pub fn show(args: &PeerArgs, title: &str, cases: &[(&str, &str)], mine: &[Measur
                 if args.json {
                     let line = serde_json::json!({ "case": case, "about": title, "ive": ours, "peer": theirs.peer,
                         "peer_cpu": theirs.cpu, "peer_wall": theirs.wall, "cpu_ratio": cpu, "wall_ratio": wall });
-                    println!("{line}");
+                    stream(&format!("{line}\n"))?;
                 }
             }
             if args.json && !peers.iter().any(|m| m.case == *case) {
-                println!("{}", serde_json::json!({ "case": case, "about": title, "ive": ours }));
+                let line = serde_json::json!({ "case": case, "about": title, "ive": ours });
+                stream(&format!("{line}\n"))?;
             }
         }
     }
-    if !args.json {
-        println!("{title}; a ratio says how many times as long the peer takes\n\n{}", table.text());
+    if args.json {
+        return Ok(());
     }
+    let width = output::width();
+    let about =
+        layout::fold(&format!("{title}; a ratio says how many times as long the peer takes"), width, 0);
+    stream(&format!("{about}\n{}\n", layout::table(&table, width)))
 }
 
 fn seconds(x: f64) -> String {
@@ -123,14 +136,14 @@ pub fn peers(
     for line in text.lines() {
         match serde_json::from_str::<Measured>(line) {
             Ok(measured) => found.push(measured),
-            Err(_) => eprintln!("peer not measured: {line} (pip install {install})"),
+            Err(_) => output::say(&format!("peer not measured: {line} (pip install {install})")),
         }
     }
     Ok(found)
 }
 
 fn ask_python(python: &str, program: &Path, arguments: &[String], install: &str) -> Outcome<String> {
-    eprintln!("measuring the peers in {python} …");
+    output::say(&format!("measuring the peers in {python} …"));
     let output =
         Command::new(python).arg(program).args(arguments).stderr(Stdio::piped()).output().map_err(|e| {
             Failure::usage(format!("cannot start {python}: {e}; use --python PATH or --no-peers"))

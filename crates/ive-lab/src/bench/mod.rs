@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 /// Arguments of `ive bench`.
 #[derive(Args, Debug)]
 pub struct BenchArgs {
-    /// What to measure.
+    /// What to measure
     #[command(subcommand)]
     what: What,
 }
@@ -21,7 +21,7 @@ pub struct BenchArgs {
 enum What {
     /// Agents: a decision of VPN(5), updates of DQN and VPN, whole runs
     Agents(agents::AgentsArgs),
-    /// Worlds: steps per CPU-second, beside the Python originals
+    /// Environments: steps per CPU-second, beside the Python originals
     Envs(envs::EnvsArgs),
     /// Tabular work: the reaching figure, its exact limit, exact IVE(20) of small, dense and sparse tables
     Tabular(tabular::TabularArgs),

@@ -8,6 +8,7 @@ use ive::{ExactIve, Members, Rng, TabularModel};
 use rayon::prelude::*;
 
 use super::measure::{Measured, PeerArgs, best, peers, show};
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::reaching::{run::seed, sweep::Settings};
 use crate::experiments::{Name, Plan, Preset, ours};
@@ -16,12 +17,14 @@ use crate::settings::Change;
 /// Arguments of `ive bench tabular`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive bench tabular --python .venv/bin/python      with peers: pip install numpy scipy jax
-  ive bench tabular --epochs 10000 --repeats 1     the complete figure at full length, on both sides
-  ive bench tabular --no-peers --json")]
+  ive bench tabular --python .venv/bin/python
+  ive bench tabular --epochs 10000 --repeats 1     the figure at full length
+  ive bench tabular --no-peers --json
+
+The peers need: pip install numpy scipy jax")]
 pub struct TabularArgs {
     /// Epochs of the reaching figure, on both sides (the figure itself has 10000)
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 200, allow_negative_numbers = true, value_parser = count::<u32>(1, 100_000))]
     epochs: u32,
     #[command(flatten)]
     peers: PeerArgs,
@@ -41,8 +44,7 @@ pub fn run(args: &TabularArgs) -> Outcome {
     let arguments = [args.epochs.to_string(), args.peers.repeats.to_string()];
     let peers = peers(&args.peers, &PEERS, &arguments, "numpy scipy jax")?;
     let title = format!("{} epochs, best of {} by CPU time", args.epochs, args.peers.repeats);
-    show(&args.peers, &title, &CASES, &measure(args)?, &peers);
-    Ok(())
+    show(&args.peers, &title, &CASES, &measure(args)?, &peers)
 }
 
 /// The settings of the peers: γ = 0.99, Adam at 5e-5, first of the best.

@@ -1,12 +1,14 @@
-//! `ive env`: which worlds there are, and what happens in them step by step.
+//! `ive env`: which environments there are, and what happens in them step by step.
 
 mod numbers;
 mod trace;
 mod walker;
 
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout};
 use clap::{Args, Subcommand, ValueEnum};
-use ive_envs::registry::{self, ActionKind, World};
+use ive_envs::registry::{self, ActionKind, OptionInfo, World};
 use ive_envs::{ByteWorld, OptionError};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -22,42 +24,42 @@ pub struct EnvArgs {
 
 #[derive(Subcommand, Debug)]
 enum EnvCommand {
-    /// List the worlds.
+    /// List the environments
     List {
-        /// One JSON object per world.
+        /// One JSON object per environment
         #[arg(long)]
         json: bool,
     },
-    /// Show a world: observation, actions, options, origin, licence.
+    /// Show an environment: observation, actions, options, origin, licence
     Show {
-        /// Its name, such as minatar:breakout.
+        /// Its name, such as minatar:breakout
         name: String,
-        /// As one JSON object.
+        /// As one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Print every step of a run, to compare it with another implementation.
+    /// Print every step of a run, to compare it with another implementation
     Trace(TraceArgs),
 }
 
-/// The choices that every command with a world shares.
+/// The choices that every command with an environment shares.
 #[derive(Args, Debug)]
 pub struct WorldArgs {
-    /// The world, such as minatar:breakout (`ive env list` names all).
+    /// The environment, such as minatar:breakout (`ive env list` names all)
     pub name: String,
-    /// The seed of the world.
-    #[arg(long, default_value_t = 0)]
+    /// The seed of the environment
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = count::<u64>(0, u64::MAX))]
     pub seed: u64,
-    /// Random numbers of our own, or those of the original.
+    /// Random numbers of our own, or those of the original
     #[arg(long, value_enum)]
     rng: Option<RngName>,
-    /// The probability that the last action is executed again.
+    /// The probability that the last action is executed again
     #[arg(long, value_name = "P")]
     sticky: Option<f64>,
-    /// Keep the difficulty as it is at the start.
+    /// Keep the difficulty as it is at the start
     #[arg(long)]
     no_ramping: bool,
-    /// Any other option of the world; may be repeated.
+    /// Any other option of the environment; may be repeated
     #[arg(long = "option", short = 'o', value_name = "KEY=VALUE")]
     options: Vec<String>,
 }
@@ -81,12 +83,7 @@ pub fn run(args: &EnvArgs) -> Outcome {
         EnvCommand::Show { name, json } => show(&mut out, &registry::find(name).map_err(refused)?, *json),
         EnvCommand::Trace(args) => args.run(&mut out)?,
     };
-    match written.and_then(|()| out.flush()) {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::io(format!("cannot write: {error}"))),
-        Ok(()) => Ok(()),
-    }
+    output::written(written.and_then(|()| out.flush()))
 }
 
 /// The world or option that does not exist, or the library that cannot be had, told to the user.
@@ -142,7 +139,11 @@ fn list(out: &mut impl Write, json: bool) -> io::Result<()> {
         if json {
             writeln!(out, "{}", describe(&entry))?;
         } else {
-            writeln!(out, "{:<24} {}", entry.name, entry.summary)?;
+            write!(
+                out,
+                "{}",
+                layout::fold(&format!("{:<24}{}", entry.name, entry.summary), output::width(), 24)
+            )?;
         }
     }
     Ok(())
@@ -170,7 +171,7 @@ fn numbered(names: &[&str]) -> String {
         let item = format!("{i} {name}{comma}");
         let gap = match length {
             0 => "",
-            _ if length + 1 + item.len() > 90 => "\n             ",
+            _ if length + 1 + item.len() > 66 => "\n             ",
             _ => " ",
         };
         length = if gap.len() > 1 { item.len() } else { length + gap.len() + item.len() };
@@ -185,8 +186,10 @@ fn show(out: &mut impl Write, entry: &registry::Entry, json: bool) -> io::Result
         return writeln!(out, "{}", describe(entry));
     }
     let shape: Vec<String> = entry.shape.iter().map(ToString::to_string).collect();
-    writeln!(out, "{}: {}\n", entry.name, entry.summary)?;
-    writeln!(out, "observation  {} {}", shape.join(" × "), entry.entries)?;
+    let width = output::width();
+    writeln!(out, "{}", layout::fold(&format!("{}: {}", entry.name, entry.summary), width, 2))?;
+    let observation = format!("observation  {} {}", shape.join(" × "), entry.entries);
+    write!(out, "{}", layout::fold(&observation, width, 13))?;
     let channels = if entry.shape.len() == 1 { "numbers " } else { "channels" };
     writeln!(out, "{channels}     {}", numbered(entry.channels))?;
     match entry.action_kind {
@@ -199,15 +202,13 @@ fn show(out: &mut impl Write, entry: &registry::Entry, json: bool) -> io::Result
     if !entry.minimal_actions.is_empty() {
         writeln!(out, "minimal      {}", numbered(&entry.minimal_actions))?;
     }
-    writeln!(out, "origin       {}", entry.origin)?;
-    writeln!(out, "licence      {}", entry.licence)?;
+    write!(out, "{}", layout::fold(&format!("origin       {}", entry.origin), width, 13))?;
+    write!(out, "{}", layout::fold(&format!("licence      {}", entry.licence), width, 13))?;
     writeln!(out, "\noptions")?;
     for option in entry.options {
-        writeln!(
-            out,
-            "  {:<17} {} [{}; default {}]",
-            option.key, option.meaning, option.values, option.default
-        )?;
+        let OptionInfo { key, meaning, values, default } = option;
+        let line = format!("  {key:<17} {meaning} [{values}; default {default}]");
+        write!(out, "{}", layout::fold(&line, width, 20))?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `ive eval`: the agent of a run plays, and says what it expects.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use ive::Members;
@@ -10,49 +9,53 @@ use ive_envs::Environment;
 use ive_envs::minatar::Game;
 use serde_json::{Value, json};
 
-use super::runs::find;
+use crate::count::count;
 use crate::eval::episode::{Episode, Manner, play};
 use crate::eval::{animation, detectors, members, ood, portrait, show};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::minatar::published;
+use crate::output::{self, file, layout};
 use crate::report::table::grouped;
-use crate::report::terminal::{Terminal, wrap};
-use crate::run::{Plan, agents::worlds, load};
-use crate::store::{pretty, write_atomically};
+use crate::run::{Plan, agents::worlds, load, search::find};
 
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-One episode is shown step by step: the action, the reward, μ-IVE and σ-IVE (mean and standard
-deviation of the k-step values of that action along the plan) and the discounted return that
-followed; the value by which the agent chose, if it is another. Several episodes get a line each.
-Without --seed the episodes are the greedy ones of the run's result.json. Runs that are still in
-training can be looked at, too: the newest checkpoint counts.
+One episode is shown step by step: the action, the reward, the value by which the agent chose \
+(unless that is μ-IVE), μ-IVE and σ-IVE (mean and standard deviation of the k-step values of that \
+action along the plan), and the discounted return that followed. Several episodes get a line each. \
+Without --seed the environments are those of the greedy episodes in the run's result.json. Runs \
+that are still in training can be looked at, too: the newest checkpoint counts.
 
---members says over which k: 1..5 by default. k = 0 is left out, because a value prediction network
+--members says over which k: 1..5 by default. k = 0 is left out, because a value prediction network \
 never trains the value of the state it has just encoded; 0..5 adds it.
 
---ood is the out-of-distribution test. It shows the agent corrupted states and says how well σ-IVE
-tells them from ordinary ones, beside σ/|μ| and the trivial detector \"low predicted value\", with
+--ood is the out-of-distribution test. It shows the agent corrupted states and says how well σ-IVE \
+tells them from ordinary ones, beside σ/|μ| and the trivial detector \"low predicted value\", with \
 intervals by episode. With --csv it writes the scores of every state, with --plot a picture.
 
+Files are written completely or not at all. - or /dev/stdout as a FILE is standard output; the \
+text then goes to standard error.
+
 Examples:
-  ive eval breakout-mu-ive-0                                 one episode, step by step
+  ive eval breakout-mu-ive-0                    one episode, step by step
   ive eval breakout-mu-ive-0 --plot episode.png --gif episode.gif
   ive eval runs/breakout-mu-ive-0 --episodes 100 --csv steps.csv
   ive eval runs/breakout-mu-ive-0 --members 0..5
-  ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --seed 7 --json
-  ive eval runs/breakout-mu-ive-0 --ood --csv scores.csv --plot detectors.png
+  ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --json
+  ive eval runs/breakout-mu-ive-0 --ood --csv scores.csv --plot ood.png
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 74 input or output.")]
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, \
+74 input or output.")]
 pub struct EvalArgs {
-    /// The run: its directory, or its name in `runs`
+    /// The run: its directory, or its name in `runs` or `ive-out`
     run: PathBuf,
     /// How many episodes
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true,
+          value_parser = count::<u32>(1, 100_000))]
     episodes: u32,
-    /// The seed of worlds and random actions [default: that of the run]
-    #[arg(long, value_name = "S")]
+    /// The seed of environments and random actions [default: that of the run]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = count::<u64>(0, u64::MAX))]
     seed: Option<u64>,
     /// The probability of a random action; value, μ and σ then still are those of the greedy one
     #[arg(long, default_value = "0", value_name = "E", value_parser = probability)]
@@ -76,8 +79,8 @@ pub struct EvalArgs {
     #[arg(long, visible_alias = "strange", conflicts_with_all = ["episodes", "epsilon", "gif"])]
     ood: bool,
     /// How many ordinary states are corrupted
-    #[arg(long, requires = "ood", default_value_t = 512, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, requires = "ood", default_value_t = 512, value_name = "N", allow_negative_numbers = true,
+          value_parser = count::<u32>(2, 100_000))]
     states: u32,
 }
 
@@ -88,9 +91,7 @@ fn probability(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(args: &EvalArgs) -> Outcome {
-    check_file("--csv", args.csv.as_deref(), None)?;
-    check_file("--plot", args.plot.as_deref(), Some("png"))?;
-    check_file("--gif", args.gif.as_deref(), Some("gif"))?;
+    let tell = check_files(args)?;
     let dir = find(&args.run)?;
     let (plan, mut agent) = load(&dir)?;
     let seed = args.seed.unwrap_or(plan.seed);
@@ -98,7 +99,7 @@ pub fn run(args: &EvalArgs) -> Outcome {
         "run": dir.display().to_string(), "agent": plan.agent, "world": plan.world, "step": agent.steps(), "seed": seed,
     });
     if args.ood {
-        return out_of_distribution(args, &plan, agent.as_mut(), seed, about);
+        return out_of_distribution(args, &plan, agent.as_mut(), (seed, about), tell);
     }
     let (discount, members) = (discount(&plan)?, args.members.clone());
     let manner = Manner { seed, epsilon: args.epsilon, discount, members };
@@ -109,11 +110,11 @@ pub fn run(args: &EvalArgs) -> Outcome {
         let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
         let episode = play(agent.as_mut(), &plan, &manner, number, watch)?;
         if !args.json && number == 0 {
-            print(&heading(&plan, agent.steps(), episode.members.as_ref()))?;
+            tell(&heading(&plan, agent.steps(), episode.members.as_ref()))?;
         }
         if !args.json && several {
             let head = if number == 0 { format!("\n{}\n", show::head(&episode)) } else { String::new() };
-            print(&format!("{head}{}\n", show::row(&episode)))?;
+            tell(&format!("{head}{}\n", show::row(&episode)))?;
         }
         episodes.push(episode);
     }
@@ -126,23 +127,61 @@ pub fn run(args: &EvalArgs) -> Outcome {
     let means = format!("predicted and realised are means over the steps, γ = {discount}");
     if several {
         let lines = show::summary(&episodes);
-        return print(&format!("{lines}\n({} episodes; {means})\n", episodes.len()));
+        return tell(&format!("{lines}\n({} episodes; {means})\n", episodes.len()));
     }
     let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
-    print(&format!("\n{table}\n{}({means})\n", paragraph(&line)))
+    tell(&format!("\n{table}\n{}({means})\n", paragraph(&line)))
 }
 
 /// A text in lines that fit the terminal.
 fn paragraph(text: &str) -> String {
-    wrap(text, Terminal::here().width).join("\n") + "\n"
+    layout::fold(text, output::width(), 0)
+}
+
+/// Says something to the user.
+type Tell = fn(&str) -> Outcome;
+
+/// Refuses places for files before anything is played. Returns where the text goes: to stderr if a file takes stdout.
+fn check_files(args: &EvalArgs) -> Outcome<Tell> {
+    let files =
+        [("--csv", &args.csv, None), ("--plot", &args.plot, Some("png")), ("--gif", &args.gif, Some("gif"))];
+    let mut to_stdout = Vec::new();
+    for (flag, path, ending) in files {
+        let Some(path) = path else { continue };
+        file::check(flag, path, ending)?;
+        if file::is_stdout(path) {
+            to_stdout.push(flag);
+        }
+    }
+    if args.json && !to_stdout.is_empty() {
+        to_stdout.push("--json");
+    }
+    match to_stdout.as_slice() {
+        [] => Ok(output::print),
+        [_] => Ok(|text| {
+            output::say(text.trim_end_matches('\n'));
+            Ok(())
+        }),
+        several => Err(Failure::usage(format!("{} cannot share standard output", several.join(" and ")))),
+    }
 }
 
 /// What is shown, and over which members.
 fn heading(plan: &Plan, steps: u64, members: Option<&Members>) -> String {
     let Plan { agent, world, .. } = plan;
-    let whole = if steps > plan.steps { " (a run ends with a whole round)" } else { "" };
-    let about = format!("{agent} in {world} after {steps} of {} steps of training{whole}.", plan.steps);
+    let about = format!("{agent} in {world} {}.", training(plan, steps));
     paragraph(&about) + &paragraph(&(members::note(members, agent) + "."))
+}
+
+/// How far training is, `after 30080 steps of training (30000 asked for; rounds are completed)`.
+fn training(plan: &Plan, steps: u64) -> String {
+    match plan.steps {
+        asked if steps > asked => {
+            format!("after {steps} steps of training ({asked} asked for; the last round is always completed)")
+        }
+        asked if steps < asked => format!("after {steps} of {asked} steps of training"),
+        _ => format!("after {steps} steps of training"),
+    }
 }
 
 /// γ, which every agent has among its settings.
@@ -172,16 +211,16 @@ fn write_files(
     discount: f64,
 ) -> Outcome {
     if let Some(path) = &args.csv {
-        write_atomically(path, show::csv(episodes, actions).as_bytes())?;
+        file::write(path, show::csv(episodes, actions).as_bytes())?;
     }
     if let Some(path) = &args.plot {
         let game = game(plan)?;
         let (name, agent) = (published::title(game), trained(plan, steps));
         let occasion = portrait::Occasion { game, name, agent: &agent, discount };
-        write_atomically(path, &portrait::draw(&episodes[0], occasion)?)?;
+        file::write(path, &portrait::draw(&episodes[0], occasion)?)?;
     }
     if let Some(path) = &args.gif {
-        write_atomically(path, &animation::gif(&episodes[0], game(plan)?, animation::SCALE)?)?;
+        file::write(path, &animation::gif(&episodes[0], game(plan)?, animation::SCALE)?)?;
     }
     Ok(())
 }
@@ -190,55 +229,52 @@ fn out_of_distribution(
     args: &EvalArgs,
     plan: &Plan,
     agent: &mut dyn Agent,
-    seed: u64,
-    about: Value,
+    (seed, about): (u64, Value),
+    tell: Tell,
 ) -> Outcome {
     let seen = ood::look(agent, &worlds(plan)?, args.states as usize, seed, args.members.as_ref())?;
     let report = ood::judge(&seen)?;
     if let Some(path) = &args.csv {
-        write_atomically(path, detectors::csv(&seen).as_bytes())?;
+        file::write(path, detectors::csv(&seen).as_bytes())?;
     }
     if let Some(path) = &args.plot {
         let who = format!("{} in {}", trained(plan, agent.steps()), plan.world);
-        write_atomically(path, &detectors::draw(&seen, &report, game(plan)?, &who)?)?;
+        file::write(path, &detectors::draw(&seen, &report, game(plan)?, &who)?)?;
     }
     if args.json {
         let report = serde_json::to_value(&report).map_err(|e| Failure::internal(e.to_string()))?;
         return print_json(&[about, report]);
     }
     let head = heading(plan, agent.steps(), seen.usual.members.as_ref());
-    print(&format!("{head}\n{}", detectors::table(&report)))
-}
-
-/// Refuses a place for a file before anything is played.
-fn check_file(flag: &str, path: Option<&Path>, ending: Option<&str>) -> Outcome {
-    let Some(path) = path else { return Ok(()) };
-    let shown = path.display();
-    if path.is_dir() {
-        return Err(Failure::usage(format!("{flag}: {shown} is a directory; name a file")));
-    }
-    match ending {
-        Some(ending) if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case(ending)) => {
-            Err(Failure::usage(format!("{flag}: {shown} does not end in .{ending}")))
-        }
-        _ => Ok(()),
-    }
+    tell(&format!("{head}\n{}", detectors::table(&report)))
 }
 
 /// Prints the fields of some objects as one.
 fn print_json(parts: &[Value]) -> Outcome {
     let fields = parts.iter().filter_map(Value::as_object).flatten();
     let all: serde_json::Map<String, Value> = fields.map(|(k, v)| (k.clone(), v.clone())).collect();
-    print(&String::from_utf8_lossy(&pretty(&Value::Object(all))))
+    output::json(&Value::Object(all))
 }
 
-/// Prints, unless whoever reads has seen enough.
-fn print(text: &str) -> Outcome {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_steps_than_asked_for_are_explained() {
+        let mut plan = Plan {
+            agent: "mu-ive".to_owned(),
+            world: "minatar:breakout".to_owned(),
+            options: std::collections::BTreeMap::new(),
+            seed: 0,
+            steps: 30_000,
+            settings: toml::Table::new(),
+            schedule_steps: None,
+        };
+        let more = "after 30080 steps of training (30000 asked for; the last round is always completed)";
+        assert_eq!(training(&plan, 30_080), more);
+        assert_eq!(training(&plan, 10_080), "after 10080 of 30000 steps of training");
+        plan.steps = 10_080;
+        assert_eq!(training(&plan, 10_080), "after 10080 steps of training");
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::ReproduceArgs;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::{Name, Plan};
+use crate::output::{self, layout};
 use crate::progress::Session;
 use crate::report::{self, Findings, date, terminal};
 use crate::settings::{Layers, check_changes, read_file};
@@ -23,15 +24,10 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     };
     let settings = of_all(&Plan::settings)?;
     if args.dry_run {
-        print!("{}", String::from_utf8_lossy(&crate::store::pretty(&settings)));
-        return Ok(());
-    }
-    let threads = args.threads.unwrap_or(0);
-    if args.threads == Some(0) || threads > 1024 {
-        return Err(Failure::usage(format!("--threads: {threads} is outside the range 1 to 1024")));
+        return output::json(&settings);
     }
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(args.threads.unwrap_or(0))
         .build_global()
         .map_err(|e| Failure::internal(format!("cannot start threads: {e}")))?;
 
@@ -40,7 +36,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     let store = Store::open(&out, &of_all(&Plan::identity)?, args.overwrite)?;
     let session = Session::start(args.json)?;
     let start = Instant::now();
-    let (mut all, mut origin, mut failure) = (Vec::new(), Value::Null, None);
+    let (mut all, mut origin, mut failure, mut shown) = (Vec::new(), Value::Null, None, Ok(()));
     for plan in &plans {
         if session.stopped() {
             break;
@@ -55,15 +51,15 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     if !all.is_empty() {
         let page = report::html(&all, report::Origin { provenance: &origin, place: store.root() });
         store.write("report.html", page.as_bytes())?;
-        show(args, &all, &store, &origin, start);
+        shown = show(args, &all, &store, &origin, start);
     }
     if session.stopped() {
         return Err(Failure::interrupted(format!(
-            "interrupted; what is finished is kept in {}, the same command goes on from there",
+            "interrupted; what is finished is kept in {}, the same command resumes from there",
             out.display()
         )));
     }
-    failure.map_or(Ok(()), Err)
+    failure.map_or(shown, Err)
 }
 
 /// Where results go. Experiments that `all` leaves out have a directory of their own, so that both can be kept.
@@ -113,21 +109,16 @@ pub fn cpu_name() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-fn show(args: &ReproduceArgs, all: &[Findings], store: &Store, origin: &Value, start: Instant) {
+fn show(args: &ReproduceArgs, all: &[Findings], store: &Store, origin: &Value, start: Instant) -> Outcome {
     if args.json {
         let summaries: Vec<Value> = all.iter().map(|f| f.summary(origin)).collect();
-        print!("{}", String::from_utf8_lossy(&crate::store::pretty(&json!(summaries))));
-        return;
+        return output::json(&json!(summaries));
     }
     let terminal = terminal::Terminal::here();
-    println!("\n{}", terminal::verdicts(all, terminal));
+    let mut text = format!("\n{}\n", terminal::verdicts(all, terminal));
     for findings in all {
-        let line = format!("{}: {}", findings.name, findings.scale);
-        println!("{}", terminal::wrap(&line, terminal.width).join("\n"));
+        text += &layout::fold(&format!("{}: {}", findings.name, findings.scale), output::width(), 2);
     }
-    println!(
-        "\nreport: {}  ({:.0} s)",
-        store.root().join("report.html").display(),
-        start.elapsed().as_secs_f64()
-    );
+    let (page, seconds) = (store.root().join("report.html"), start.elapsed().as_secs_f64());
+    output::print(&format!("{text}\nreport: {}  ({seconds:.0} s)\n", page.display()))
 }

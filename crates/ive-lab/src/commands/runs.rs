@@ -1,17 +1,19 @@
-//! `ive runs`: which runs there are, how they stand, and going on with one.
+//! `ive runs`: which runs there are, how they stand, and resuming one.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::train::{CarryingOut, carry_out, summary};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
+use crate::count::count;
+use crate::output::{self, Tone, layout, paint};
 use crate::report::table::Table;
 use crate::run::config::Config;
-use crate::run::status::{Status, is_run, list};
-use crate::run::{RunOptions, extend, finished, metrics, sessions};
-use crate::store::pretty;
+use crate::run::search::{ROOTS, below, find};
+use crate::run::status::{State, Status};
+use crate::run::{Plan, RunOptions, extend, finished, metrics, sessions};
 
 /// Arguments of `ive runs`.
 #[derive(Args, Debug)]
@@ -28,22 +30,23 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 enum RunsCommand {
-    /// List the runs of a directory
+    /// List the runs below a directory
     #[command(
-        after_help = "State: done; running (a process works on it); resumable (`ive runs resume` goes on);
-damaged (`ive runs show` says what is wrong); unreadable (the disk does not answer; try again)."
+        after_help = "State: done; running (a process works on it); resumable (`ive runs resume` continues it); \
+damaged (`ive runs show` says what is wrong); unreadable (the disk does not answer; try again).
+
+Runs are listed at any depth up to eight directories below DIR."
     )]
     List {
-        /// Where they are
-        #[arg(default_value = "runs")]
-        dir: PathBuf,
+        /// Where they are [default: `runs` and `ive-out`]
+        dir: Option<PathBuf>,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
     /// Show a run: settings, progress, who worked on it, where its files are
     Show {
-        /// Its directory, or its name in `runs`
+        /// Its directory, or its name in `runs` or `ive-out`
         run: PathBuf,
         /// As JSON
         #[arg(long)]
@@ -56,10 +59,10 @@ that is made longer differs from one that was planned longer: it is refused. Wit
 such a schedule goes on to refer to the steps planned at first; config.toml then says so
 (schedule_steps). It keeps the earlier numbers of steps, too (extended).")]
     Extend {
-        /// Its directory, or its name in `runs`
+        /// Its directory, or its name in `runs` or `ive-out`
         run: PathBuf,
         /// How many environment steps it shall have in all
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<u64>(1, u64::MAX))]
         steps: u64,
         /// Let schedules refer to the steps planned at first
         #[arg(long)]
@@ -67,9 +70,9 @@ such a schedule goes on to refer to the steps planned at first; config.toml then
         #[command(flatten)]
         how: CarryingOut,
     },
-    /// Go on with a run that was interrupted
+    /// Resume a run that was interrupted
     Resume {
-        /// Its directory, or its name in `runs`
+        /// Its directory, or its name in `runs` or `ive-out`
         run: PathBuf,
         #[command(flatten)]
         how: CarryingOut,
@@ -79,11 +82,8 @@ such a schedule goes on to refer to the steps planned at first; config.toml then
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Outcome {
     match &args.command {
-        RunsCommand::List { dir, json } => show_list(dir, *json),
-        RunsCommand::Show { run, json } => {
-            show(&find(run)?, *json);
-            Ok(())
-        }
+        RunsCommand::List { dir, json } => show_list(dir.as_deref(), *json),
+        RunsCommand::Show { run, json } => show(&find(run)?, *json),
         RunsCommand::Resume { run, how } => {
             let dir = find(run)?;
             go_on(&dir, Config::read(&dir)?, how)
@@ -101,73 +101,89 @@ fn go_on(dir: &Path, config: Config, how: &CarryingOut) -> Outcome {
     carry_out(dir, &plan, RunOptions { greedy_episodes, device, ..RunOptions::default() }, how)
 }
 
-/// The directory of a run, given as such or by its name in `runs`.
-pub fn find(run: &Path) -> Outcome<PathBuf> {
-    let in_runs = Path::new("runs").join(run);
-    if !run.exists() && is_run(&in_runs) {
-        return Ok(in_runs);
+fn show_list(dir: Option<&Path>, json: bool) -> Outcome {
+    let roots: Vec<PathBuf> = match dir {
+        Some(dir) => vec![dir.to_owned()],
+        None => ROOTS.iter().map(PathBuf::from).filter(|root| root.exists()).collect(),
+    };
+    let found: Vec<PathBuf> = roots.iter().map(|root| below(root)).collect::<Outcome<Vec<_>>>()?.concat();
+    let runs: Vec<Status> = found.iter().map(|dir| Status::of(dir)).collect();
+    if json {
+        return output::json(&json!(runs));
     }
-    if is_run(run) {
-        return Ok(run.to_owned());
+    if runs.is_empty() {
+        let place = dir.map_or_else(
+            || "`runs` or `ive-out` here".to_owned(),
+            |dir| format!("or below {}", dir.display()),
+        );
+        return output::print(&format!("there are no runs in {place}; `ive train` makes one\n"));
     }
-    let why = if run.exists() { "it has no config.toml" } else { "it does not exist" };
-    Err(Failure::usage(format!(
-        "{} is not a run: {why}; `ive runs list DIR` shows what there is",
-        run.display()
-    )))
+    output::print(&listed(&runs, output::width()))
 }
 
-fn show_list(dir: &Path, json: bool) -> Outcome {
-    let runs = list(dir)?;
-    if json {
-        print_json(&json!(runs));
-        return Ok(());
-    }
-    let mut table = Table::new("", &["run", "agent", "world", "seed", "steps", "return", "state"]);
-    for run in &runs {
-        let of = |get: &dyn Fn(&crate::run::Plan) -> String| run.plan.as_ref().map_or("?".to_owned(), get);
+/// A table, or where that is too wide a line for the name of each run and one for the rest.
+fn listed(runs: &[Status], width: usize) -> String {
+    let mut table = Table::new("", &["run", "agent", "environment", "seed", "steps", "return", "state"]);
+    for run in runs {
+        let of = |get: &dyn Fn(&Plan) -> String| run.plan.as_ref().map_or("?".to_owned(), get);
         table.row([
-            run.dir.file_name().map_or_else(|| run.dir.display().to_string(), |n| n.display().to_string()),
+            run.dir.display().to_string(),
             of(&|plan| plan.agent.clone()),
             of(&|plan| plan.world.clone()),
             of(&|plan| plan.seed.to_string()),
             of(&|plan| format!("{}/{}", run.step, plan.steps)),
             run.return_100.map_or("–".to_owned(), |mean| format!("{mean:.2}")),
-            run.state.word().to_owned(),
+            paint(run.state.word(), tone(run.state)),
         ]);
     }
-    if runs.is_empty() {
-        println!("there are no runs in {}; `ive train` makes one", dir.display());
-    } else {
-        print!("{}", table.text());
+    if layout::fits(&table, width) {
+        return layout::table(&table, width);
     }
-    Ok(())
+    let card = |row: &Vec<String>| {
+        let [dir, agent, world, seed, steps, mean, state] = row.as_slice() else { return String::new() };
+        let about = format!("{state}: {agent} in {world}, seed {seed}, {steps} steps, return {mean}");
+        format!("{dir}\n  {}", layout::fold(&about, width - 2, 2))
+    };
+    table.rows.iter().map(card).collect()
 }
 
-fn show(dir: &Path, json: bool) {
+fn tone(state: State) -> Tone {
+    match state {
+        State::Done => Tone::Good,
+        State::Running => Tone::Busy,
+        State::Resumable => Tone::Open,
+        State::Damaged | State::Unreadable => Tone::Bad,
+    }
+}
+
+fn show(dir: &Path, json: bool) -> Outcome {
     let status = Status::of(dir);
     let last = metrics(dir).ok().and_then(|mut lines| lines.pop());
     let worked = sessions::read(dir);
     if json {
         let last = last.map(|(step, values)| json!({ "step": step, "values": values }));
         let result = finished(dir).ok().flatten();
-        print_json(&json!({ "status": status, "last_metrics": last, "sessions": worked, "result": result }));
-        return;
+        return output::json(
+            &json!({ "status": status, "last_metrics": last, "sessions": worked, "result": result }),
+        );
     }
     let total = status.plan.as_ref().map_or(0, |plan| plan.steps);
     let note = status.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
-    println!("{}: {}{note}, step {} of {total}", dir.display(), status.state.word(), status.step);
+    let state = paint(status.state.word(), tone(status.state));
+    let width = output::width();
+    let mut text =
+        layout::fold(&format!("{}: {state}{note}, step {} of {total}", dir.display(), status.step), width, 2);
     if let Ok(Some(finished)) = finished(dir) {
-        println!("{}", summary(&finished));
+        text += &format!("{}\n", summary(&finished));
     }
     if let Ok(config) = std::fs::read_to_string(dir.join("config.toml")) {
-        println!("\n{}", config.trim_end());
+        let settings: Vec<&str> = config.trim().lines().filter(|line| !line.starts_with('#')).collect();
+        text += &format!("\n{}\n", settings.join("\n").trim());
     }
     if let Some((step, values)) = last {
-        println!("\nlast metrics, at step {step}");
-        values.iter().for_each(|(name, value)| println!("  {name:<20} {value:.6}"));
+        text += &format!("\nlast metrics, at step {step}\n");
+        text += &values.iter().map(|(name, value)| format!("  {name:<20} {value:.6}\n")).collect::<String>();
     }
-    println!("\nsessions");
     let mut table = Table::new("", &["process", "from step", "to step", "wall s", "cpu s", "end", "program"]);
     for s in &worked {
         table.row([
@@ -180,23 +196,49 @@ fn show(dir: &Path, json: bool) {
             s.program.clone(),
         ]);
     }
-    print!("{}", table.text());
-    println!("\nfiles");
-    for name in [
+    text += &format!("\nsessions\n{}\nfiles\n", layout::table(&table, width));
+    let names = [
         "config.toml",
         "metrics.jsonl",
         "events.out.tfevents.ive",
         "checkpoints",
         "sessions.jsonl",
         "result.json",
-    ] {
-        let path = dir.join(name);
-        if path.exists() {
-            println!("  {}", path.display());
-        }
+    ];
+    for path in names.map(|name| dir.join(name)).iter().filter(|path| path.exists()) {
+        text += &format!("  {}\n", path.display());
     }
+    output::print(&text)
 }
 
-fn print_json(value: &Value) {
-    print!("{}", String::from_utf8_lossy(&pretty(value)));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(dir: &str) -> Status {
+        let plan = Plan {
+            agent: "vpn-v1".to_owned(),
+            world: "minatar:space_invaders".to_owned(),
+            options: std::collections::BTreeMap::new(),
+            seed: 12,
+            steps: 5_000_000,
+            settings: toml::Table::new(),
+            schedule_steps: None,
+        };
+        let (state, return_100) = (State::Resumable, Some(123.4567));
+        Status { dir: dir.into(), state, note: None, plan: Some(plan), step: 4_999_999, return_100 }
+    }
+
+    #[test]
+    fn listed_runs_fit_eighty_columns_and_keep_their_names_whole() {
+        let short = listed(&[status("r")], 80);
+        assert_eq!(short.lines().count(), 3, "{short}");
+        let name = "ive-out/minatar-small/minatar/runs/space_invaders/vpn-v1/seed-12";
+        let long = listed(&[status(name), status("r")], 80);
+        assert!(long.starts_with(&format!("{name}\n")), "{long}");
+        for text in [short, long] {
+            assert!(text.contains("123.46") && text.contains("4999999/5000000"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
 }

@@ -1,6 +1,5 @@
-//! `ive setup`: the native libraries that some worlds need.
+//! `ive setup`: the native libraries that some environments need.
 
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -10,25 +9,25 @@ use ive_envs::native::{self, Installed, NativeError, Package, Problem, Progress,
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout};
 use crate::progress::{Session, warn};
 use crate::report::table::Table;
 
 /// Arguments of `ive setup`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  ive setup                                  fetch what is missing, repair what is damaged
-  ive setup --check                          only look, byte by byte
-  ive setup procgen --wheel FILE             install from a wheel on disk, without pip and network
+  ive setup                        fetch what is missing, repair what is damaged
+  ive setup --check                only look, byte by byte
+  ive setup procgen --wheel FILE   install from a wheel, without pip and network
 
-Worlds that need a library fetch it themselves when they are first used; this does it
-beforehand, for instance where there still is a network. The libraries come with pip, by name
-and version, and must have the SHA-256 that this program knows. They lie in ~/.local/share/ive
-(IVE_HOME names another folder). IVE_PROCGEN and IVE_MUJOCO name folders with other copies,
-used in their place.
+Environments that need a library fetch it when they are first used; this does it beforehand, for \
+instance where there still is a network. The libraries come with pip, by name and version, and must \
+have the SHA-256 that this program knows. They lie in ~/.local/share/ive (IVE_HOME names another \
+folder). IVE_PROCGEN and IVE_MUJOCO name folders with other copies, used in their place.
 
-Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected,
-74 no pip, network or space, 75 interrupted, 78 an environment variable or the platform does
-not fit.")]
+Exit codes: 0 all there, 64 usage, 65 missing (--check), damaged or another file than expected, \
+74 no pip, network or space, or no such wheel, 75 interrupted, 78 an environment variable or the \
+platform does not fit.")]
 pub struct SetupArgs {
     /// Which library [default: all]
     #[arg(value_parser = package_parser())]
@@ -61,6 +60,9 @@ struct State {
 
 /// Runs the command.
 pub fn run(args: &SetupArgs) -> Outcome {
+    if let Some(wheel) = args.wheel.as_deref().filter(|wheel| !wheel.exists()) {
+        return Err(Failure::io(format!("{} does not exist; nothing was changed", wheel.display())));
+    }
     let store = Store::of_user()?;
     let session = Session::start(args.json)?;
     let mut states = Vec::new();
@@ -72,11 +74,14 @@ pub fn run(args: &SetupArgs) -> Outcome {
             break;
         }
     }
-    print(&if args.json {
+    for found in states.iter().filter_map(|state| state.found.as_ref().ok()?.as_ref()) {
+        native::others_can_write(found).iter().for_each(|warning| warn(warning));
+    }
+    let printed = output::print(&if args.json {
         json!(states.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
     } else {
         as_text(&states)
-    })?;
+    });
     let failures = states.into_iter().filter_map(|state| match state.found {
         Ok(Some(_)) => None,
         Ok(None) => Some(Failure::data(format!(
@@ -89,10 +94,10 @@ pub fn run(args: &SetupArgs) -> Outcome {
     let mut failures: Vec<Failure> = failures.collect();
     let last = failures.pop();
     failures.iter().for_each(|other| warn(&other.message));
-    last.map_or(Ok(()), Err)
+    last.map_or(printed, Err)
 }
 
-/// Looks byte by byte at what the worlds would use.
+/// Looks byte by byte at what the environments would use.
 fn check(store: &Store, package: Package) -> State {
     let yours = package.info().other_folder().is_some();
     let found = if yours { native::installed(package) } else { store.check(package.info()) };
@@ -104,7 +109,7 @@ fn set_up(store: &Store, package: Package, args: &SetupArgs, session: &Session) 
     let info = package.info();
     if let Some(folder) = info.other_folder() {
         let (variable, folder) = (info.variable, folder.display());
-        warn(&format!("{variable} is set: worlds use {folder}, not what is installed now"));
+        warn(&format!("{variable} is set: environments use {folder}, not what is installed now"));
     }
     let label = format!("{} {}", info.name, info.version);
     let bar = session.bytes_bar(info.name, info.wheel.bytes);
@@ -156,7 +161,7 @@ fn as_text(states: &[State]) -> String {
     }
     let new = states.iter().filter(|state| state.new && state.found.is_ok());
     let credits: String = new.map(|state| format!("\n{}", state.package.info().credits)).collect();
-    table.text() + &credits
+    layout::table(&table, output::width()) + &credits
 }
 
 fn as_json(state: &State) -> Value {
@@ -169,14 +174,4 @@ fn as_json(state: &State) -> Value {
         "library_sha256": info.library_sha256, "credits": info.credits,
         "error": state.found.as_ref().err().map(ToString::to_string),
     })
-}
-
-fn print(text: &str) -> Outcome {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -6,53 +6,57 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::output;
 use crate::progress::Session;
 use crate::run::agents::{Request, resolve};
 use crate::run::config::Config;
 use crate::run::{Finished, Plan, RESULT, RunOptions, complete, status::Status};
 use crate::settings::Change;
-use crate::store::pretty;
 
 /// Arguments of `ive train`.
 #[derive(Args, Debug)]
 #[command(after_help = "Agents:
   dqn      deep Q-network, as MinAtar's authors publish it
-  mu-ive   value prediction network, acting on the mean of its 1- to 5-step values (also: vpn)
+  mu-ive   value prediction network, acting on the mean of its 1- to 5-step
+           values (also: vpn)
   vpn-v1   the same, acting on its 1-step value alone
   vpn-v5   the same, acting on its 5-step value alone
 
-Presets: default; paper-literal (as far as the settings were published); smoke (takes a second).
+Presets: default; paper-literal (as far as the settings were published); smoke \
+(takes a second).
 
 Examples:
   ive train dqn --env minatar:breakout
-  ive train mu-ive --env minatar:asterix --steps 500000 --seed 1 --set learning_rate=1e-4
-  ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run experiments/seaquest
-  ive train dqn --env minatar:breakout --dry-run       the resolved settings, nothing else
+  ive train mu-ive --env minatar:asterix --steps 5e5 --set learning_rate=1e-4
+  ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run ive-out/seaquest
+  ive train dqn --env minatar:breakout --dry-run     only show the settings
 
-A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM
-and SIGUSR1 finish the round, save, and exit with code 75; the same command, or `ive runs resume
-RUN`, goes on from there. Even after a kill the result is bit by bit that of an undisturbed run.
+A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM \
+and SIGUSR1 finish the round, save, and exit with code 75; the same command, or `ive runs resume \
+RUN`, resumes it. Even after a kill the result is bit-identical to that of an uninterrupted run.
 
-Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or
+Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or \
 output, 75 interrupted, 78 settings.")]
 pub struct TrainArgs {
-    /// Who learns
+    /// The agent
     agent: String,
-    /// Where: a world such as minatar:breakout (`ive env list` names all)
-    #[arg(long = "env", value_name = "WORLD")]
+    /// The environment, such as minatar:breakout (`ive env list` names all)
+    #[arg(long = "env", value_name = "ENV")]
     world: String,
-    /// An option of the world (`ive env show` names all); may be repeated
+    /// An option of the environment (`ive env show` names all); may be repeated
     #[arg(long = "option", short = 'o', value_name = "KEY=VALUE", value_parser = option)]
     options: Vec<(String, String)>,
     /// Which settings to start from
     #[arg(long, default_value = "default")]
     preset: String,
-    /// How many environment steps [default: as the preset says]
-    #[arg(long, value_name = "N")]
+    /// How many environment steps, such as 2e6 or 2_000_000 [default: as the preset says]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<u64>(1, i64::MAX as u64))]
     steps: Option<u64>,
     /// The seed from which all randomness comes
-    #[arg(long, default_value_t = 0, value_name = "S")]
+    #[arg(long, default_value_t = 0, value_name = "S", allow_negative_numbers = true,
+          value_parser = count::<u64>(0, i64::MAX as u64))]
     seed: u64,
     /// The run directory [default: runs/GAME-AGENT-SEED]
     #[arg(long, value_name = "DIR")]
@@ -63,13 +67,14 @@ pub struct TrainArgs {
     /// Settings file (TOML) with a table per agent, such as [dqn]; lies between the preset and --set
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Who computes gradients: cpu (hand-written), engine (the tensor engine on the CPU), or a graphics device of this build
+    /// The device for gradients: cpu (hand-written), engine (the tensor engine on the CPU), or a graphics device of this build
     #[arg(long, default_value = "cpu")]
     device: String,
     #[command(flatten)]
     carrying_out: CarryingOut,
     /// How many greedy episodes are played at the end
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true,
+          value_parser = count::<usize>(0, u64::MAX))]
     greedy_episodes: usize,
     /// Print the resolved settings and stop
     #[arg(long)]
@@ -79,7 +84,7 @@ pub struct TrainArgs {
 /// What does not change the result.
 #[derive(Args, Debug)]
 pub struct CarryingOut {
-    /// Seconds between checkpoints; 0 for one after every round
+    /// Seconds between checkpoints; 0 for one after every round. The first comes after five seconds at most
     #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
     pub checkpoint_every: Duration,
     /// Print the result as JSON, and no progress
@@ -119,8 +124,7 @@ pub fn run(args: &TrainArgs) -> Outcome {
     // What cannot be run is refused before there is a directory.
     Config::new(&plan, &options).check()?;
     if args.dry_run {
-        print!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?);
-        return Ok(());
+        return output::print(&format!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?));
     }
     carry_out(&dir, &plan, options, &args.carrying_out)
 }
@@ -141,7 +145,7 @@ pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut
         let (here, step) = (dir.display(), Status::of(dir).step);
         let at = if step < plan.steps { "" } else { ", in the greedy episodes" };
         return Err(Failure::interrupted(format!(
-            "stopped at step {step} of {}{at}, everything is saved; go on with: ive runs resume {here}",
+            "stopped at step {step} of {}{at}, everything is saved; resume with: ive runs resume {here}",
             plan.steps
         )));
     };
@@ -150,26 +154,24 @@ pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut
     }
     if how.json {
         let json = serde_json::to_value(&finished).map_err(|e| Failure::internal(e.to_string()))?;
-        print!("{}", String::from_utf8_lossy(&pretty(&json)));
-    } else {
-        println!("{}", summary(&finished));
-        println!("result: {}", dir.join(RESULT).display());
+        return output::json(&json);
     }
-    Ok(())
+    output::print(&format!("{}\nresult: {}\n", summary(&finished), dir.join(RESULT).display()))
 }
 
-/// What came out, in a line.
+/// What came out, in a few lines.
 pub fn summary(finished: &Finished) -> String {
     let Finished { agent, world, seed, steps, return_100, greedy, .. } = finished;
-    let mut line = format!("{agent} in {world}, seed {seed}, {steps} steps");
+    let mut text = format!("{agent} in {world}, seed {seed}, {steps} steps");
     if let Some(mean) = return_100 {
-        line += &format!(": return {mean:.2} (last 100 training episodes)");
+        text += &format!("\nreturn {mean:.2}, mean of the last 100 training episodes");
     }
     if !greedy.is_empty() {
         let n = greedy.len() as f64;
         let mean = greedy.iter().sum::<f64>() / n;
         let variance = greedy.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        line += &format!(", {mean:.2} ± {:.2} ({n} greedy episodes)", (variance / n).sqrt());
+        let error = (variance / n).sqrt();
+        text += &format!("\nreturn {mean:.2} ± {error:.2}, mean and standard error of {n} greedy episodes");
     }
-    line
+    text
 }

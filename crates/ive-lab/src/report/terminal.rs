@@ -6,6 +6,7 @@ use super::Findings;
 use super::headline::{bounds, headline};
 use super::number::ranged;
 use crate::claim::{Claim, Verdict};
+use crate::output;
 
 /// How much room there is, and whether colours are welcome.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +17,6 @@ pub struct Terminal {
     pub colours: bool,
 }
 
-/// Where nobody says how wide it is.
-const USUAL: usize = 80;
 /// Claims are not drawn out further than this: long lines are hard to read.
 const WIDEST: usize = 132;
 /// The narrowest column of claims.
@@ -26,13 +25,8 @@ const NARROWEST: usize = 16;
 impl Terminal {
     /// The terminal behind standard output, or 80 columns without colours where there is none.
     pub fn here() -> Self {
-        if !std::io::stdout().is_terminal() {
-            return Self { width: USUAL, colours: false };
-        }
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
-        let width = crossterm::terminal::size().map_or(USUAL, |(columns, _)| usize::from(columns));
-        Self { width, colours: !plain }
+        let colours = std::io::stdout().is_terminal() && output::wants_colours();
+        Self { width: output::width(), colours }
     }
 }
 
@@ -130,6 +124,7 @@ mod tests {
             effect,
             interval,
             verdict,
+            undecided: None,
             note: String::new(),
         }
     }

@@ -186,8 +186,25 @@ fn finite(value: &Value) -> bool {
     }
 }
 
+/// The family of environments that agents are made for.
+const LEARNABLE: &str = "minatar:";
+
+/// Refuses environments that exist but that no agent can learn yet.
+fn learnable(world: &str) -> Outcome {
+    if world.starts_with(LEARNABLE) || registry::find(world).is_err() {
+        return Ok(());
+    }
+    let known: Vec<String> =
+        registry::entries().into_iter().map(|e| e.name).filter(|name| name.starts_with(LEARNABLE)).collect();
+    Err(Failure::usage(format!(
+        "there is no agent for {world} yet; all agents learn {} (README, Limits)",
+        known.join(", ")
+    )))
+}
+
 /// Makes the worlds of a plan, by seed.
 pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld + use<>> {
+    learnable(&plan.world)?;
     let make = {
         let plan = plan.clone();
         move |seed| {
@@ -198,7 +215,9 @@ pub fn worlds(plan: &Plan) -> Outcome<impl Fn(u64) -> ByteWorld + use<>> {
     };
     make(0).map_err(|e| Failure::usage(e.to_string()))?;
     make(u64::MAX).map_err(|e| {
-        Failure::usage(format!("agents draw the seeds of their worlds from 64 bits, which does not fit: {e}"))
+        Failure::usage(format!(
+            "agents draw the seeds of their environments from 64 bits, which does not fit: {e}"
+        ))
     })?;
     Ok(move |seed| make(seed).expect("worlds of the smallest and of the largest seed were made"))
 }

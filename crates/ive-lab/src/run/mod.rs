@@ -25,6 +25,7 @@ mod manifest;
 mod payload;
 mod result;
 mod seal;
+pub mod search;
 pub mod sessions;
 pub mod status;
 mod system;

@@ -60,19 +60,6 @@ pub struct Status {
     pub return_100: Option<f64>,
 }
 
-/// All runs directly in a directory, by name, or the one that the directory is.
-pub fn list(dir: &Path) -> Outcome<Vec<Status>> {
-    if is_run(dir) {
-        return Ok(vec![Status::of(dir)]);
-    }
-    let names = std::fs::read_dir(dir)
-        .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>());
-    let names = names.map_err(|e| Failure::io(format!("cannot read {}: {e}", dir.display())))?;
-    let mut dirs: Vec<PathBuf> = names.into_iter().filter(|p| is_run(p)).collect();
-    dirs.sort();
-    Ok(dirs.iter().map(|dir| Status::of(dir)).collect())
-}
-
 /// Whether a directory is a run. One that cannot be looked at now is taken for one: reading it says what is wrong.
 pub fn is_run(dir: &Path) -> bool {
     match Disk::default().look(&dir.join(config::FILE)) {

@@ -16,6 +16,8 @@ use super::{Finished, RESULT, RunOptions, restore, seal, sessions};
 use crate::exit::{Failure, Outcome};
 use crate::progress::{Session, warn};
 
+/// When the first checkpoint of a run comes at the latest.
+const FIRST_AFTER: Duration = Duration::from_secs(5);
 /// How often progress is told where there is no terminal.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 
@@ -125,8 +127,13 @@ impl<'a> Trainer<'a> {
     }
 
     fn is_due(&self) -> bool {
-        let every =
-            if self.full_since.is_some() { self.options.retry_every } else { self.options.checkpoint_every };
+        let RunOptions { retry_every, checkpoint_every, .. } = *self.options;
+        let every = match (self.full_since, self.checkpoints.newest()) {
+            (Some(_), _) => retry_every,
+            // Whoever kills a run soon after it began should not find that nothing was kept.
+            (None, None) => checkpoint_every.min(FIRST_AFTER),
+            (None, Some(_)) => checkpoint_every,
+        };
         self.saved.elapsed() >= every
     }
 
@@ -250,7 +257,7 @@ impl<'a> Trainer<'a> {
     fn introduce(&mut self) {
         let (step, total) = (self.agent.steps(), self.config.plan.steps);
         if step > 0 {
-            self.session.say(&format!("{}: goes on at step {step} of {total}", self.dir.display()));
+            self.session.say(&format!("{}: resumes at step {step} of {total}", self.dir.display()));
         } else if self.session.tells_lines() {
             self.session.say(&format!("{}: {total} steps", self.dir.display()));
         }

@@ -6,6 +6,7 @@
 
 use super::{EnvsArgs, thousands};
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout, stream};
 use cpu_time::ProcessTime;
 use ive_envs::procgen::{Game, Mode, Options, Procgen};
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -26,11 +27,12 @@ pub(super) fn run(games: &[Game], args: &EnvsArgs) -> Outcome {
     let envs = args.batch.unwrap_or(64) as usize;
     if !args.json {
         let title = format!("steps per CPU-second, one thread, {envs} environments, easy, all levels");
-        println!("\n{title}, best of {} blocks; ratios are medians\n", args.repeats * BLOCKS);
-        println!(
+        let about = format!("\n{title}, best of {} blocks; ratios are medians\n", args.repeats * BLOCKS);
+        let head = format!(
             "{:<18}{:>10}{:>10}{:>10}{:>10}{:>10}",
             "game", "ive", "Python", "EnvPool", "ratio", "ratio"
         );
+        stream(&format!("{}\n{head}\n", layout::fold(&about, output::width(), 0)))?;
     }
     let mut alone = true;
     for &game in games {
@@ -47,16 +49,19 @@ pub(super) fn run(games: &[Game], args: &EnvsArgs) -> Outcome {
                 "game": name, "batch": envs, "repeats": args.repeats, "unit": "steps per CPU-second", "ive": ours,
                 "python": rates[0], "envpool": rates[1], "python_ratio": ratios[0], "envpool_ratio": ratios[1],
             });
-            println!("{line}");
+            stream(&format!("{line}\n"))?;
         } else {
             let [python, envpool] = rates.map(|rate| rate.map_or("–".into(), tenths));
             let [a, b] = ratios.map(|ratio| ratio.map_or("–".into(), |ratio| format!("{ratio:.2}×")));
-            println!("{name:<18}{:>10}{python:>10}{envpool:>10}{a:>10}{b:>10}", tenths(ours));
+            stream(&format!("{name:<18}{:>10}{python:>10}{envpool:>10}{a:>10}{b:>10}\n", tenths(ours)))?;
         }
     }
     if alone && !args.json {
         let python = &args.python;
-        println!("\nNo peer was found by `{python}`: pip install procgen==0.10.7 envpool, or --python PATH.");
+        let text = format!(
+            "\nNo peer was found by `{python}`: pip install procgen==0.10.7 envpool, or --python PATH."
+        );
+        stream(&layout::fold(&text, output::width(), 0))?;
     }
     Ok(())
 }

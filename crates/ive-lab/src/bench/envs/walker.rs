@@ -3,6 +3,7 @@
 use super::{EnvsArgs, thousands};
 use crate::commands::env::random_action;
 use crate::exit::{Failure, Outcome};
+use crate::output::{self, layout, stream};
 use cpu_time::ProcessTime;
 use ive::Rng;
 use ive_envs::walker::task::EPISODE;
@@ -52,8 +53,11 @@ pub(super) fn run(args: &EnvsArgs) -> Outcome {
     let cases = if walkers == 1 { &cases[1..] } else { &cases[..] };
     if !args.json {
         let title = "walker:walk, steps per CPU-second, one thread, whole episodes";
-        println!("\n{title}, best of {}\n", args.repeats);
-        println!("{:<32}{:>10}{:>12}{:>10}{:>8}{:>8}", "", "ive", "dm_control", "EnvPool", "ratio", "ratio");
+        let head = format!(
+            "{:<32}{:>10}{:>12}{:>10}{:>8}{:>8}",
+            "", "ive", "dm_control", "EnvPool", "ratio", "ratio"
+        );
+        stream(&format!("\n{title}, best of {}\n\n{head}\n", args.repeats))?;
     }
     let mut notes = Vec::new();
     for &case in cases {
@@ -75,11 +79,12 @@ pub(super) fn run(args: &EnvsArgs) -> Outcome {
                 "dm_control": theirs[0], "envpool": theirs[1], "dm_control_ratio": ratios[0], "envpool_ratio": ratios[1],
                 "peers": peers.iter().map(Said::note).collect::<Vec<_>>(),
             });
-            println!("{line}");
+            stream(&format!("{line}\n"))?;
         } else {
             let [control, envpool] = theirs.map(|rate| rate.map_or("–".into(), thousands));
             let [a, b] = ratios.map(|ratio| ratio.map_or("–".into(), |ratio| format!("{ratio:.1}×")));
-            println!("{:<32}{:>10}{control:>12}{envpool:>10}{a:>8}{b:>8}", case.about(), thousands(ours));
+            let (case, ours) = (case.about(), thousands(ours));
+            stream(&format!("{case:<32}{ours:>10}{control:>12}{envpool:>10}{a:>8}{b:>8}\n"))?;
         }
     }
     if !args.json {
@@ -89,8 +94,8 @@ pub(super) fn run(args: &EnvsArgs) -> Outcome {
             [] => format!("No peer was found by `{}`.", args.python),
             notes => format!("{}. dm_control steps one walker at a time.", notes.join("; ")),
         };
-        println!("\n{found}");
-        println!("Peers: pip install dm_control==1.0.50 mujoco==3.17.0 envpool, or --python PATH.");
+        let peers = "Peers: pip install dm_control==1.0.50 mujoco==3.17.0 envpool, or --python PATH.";
+        stream(&layout::fold(&format!("\n{found}\n{peers}"), output::width(), 0))?;
     }
     Ok(())
 }

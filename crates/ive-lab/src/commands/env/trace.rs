@@ -1,6 +1,7 @@
 //! `ive env trace`: every step of a run, in a form that other implementations can be compared with.
 
 use super::{WorldArgs, refused, walker};
+use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use clap::Args;
 use ive::Rng;
@@ -12,23 +13,26 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line holds the step, the action passed in, the reward, whether the episode ended, and the 64-bit FNV-1a hash of
-the observation: one byte per entry, in the order row, column, channel. The world starts over after every end.
+Each line holds the step, the action passed in, the reward, whether the episode ended, and the \
+64-bit FNV-1a hash of the observation: one byte per entry, in the order row, column, channel. A new \
+episode begins after every end.
 
-Procgen has a line per step and environment: step, environment, action, reward, whether the observation is the first of
-an episode (the reward then belongs to the one before), the number of the level, and the hash of the 64 × 64 × 3 bytes.
+Procgen has a line per step and environment: step, environment, action, reward, whether the \
+observation is the first of an episode (the reward then belongs to the one before), the number of \
+the level, and the hash of the 64 × 64 × 3 bytes.
 
-The walker has a line per agent step: step, reward, whether the episode was cut off, and the nine positions and nine
-velocities after the step as the 16 hexadecimal digits of their bits; with -o observation=pixels also the hash of the
-picture. Numbers in files are decimal, or 0x and those 16 digits.
+The walker has a line per agent step: step, reward, whether the episode was cut off, and the nine \
+positions and nine velocities after the step as the 16 hexadecimal digits of their bits; with \
+-o observation=pixels also the hash of the picture. Numbers in files are decimal, or 0x and those \
+16 digits.
 
 Examples:
-  ive env trace minatar:breakout --rng numpy --seed 3 --actions random --steps 1000
-  ive env trace minatar:seaquest --rng numpy --sticky 0 --actions moves.txt --json
+  ive env trace minatar:breakout --rng numpy --seed 3 --steps 1000
+  ive env trace minatar:seaquest --rng numpy --actions moves.txt --json
   ive env trace minatar:seaquest -o oxygen_flash=on --steps 500
-  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --threads 2 --steps 600
-  ive env trace walker:walk -o repeat=1 -o rng=numpy --seed 3 --actions moves.txt --json
-  ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero --steps 20")]
+  ive env trace procgen:coinrun -o mode=easy -o levels=500 --envs 8 --steps 600
+  ive env trace walker:walk -o repeat=1 -o rng=numpy --actions moves.txt --json
+  ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
     pub(super) world: WorldArgs,
@@ -37,16 +41,16 @@ pub(super) struct TraceArgs {
     #[arg(long, default_value = "random", value_name = "FILE|random|zero")]
     pub(super) actions: String,
     /// How many steps [default: all of the file, or 1000].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, u64::MAX))]
     pub(super) steps: Option<usize>,
     /// Walker: a file with the nine positions in which episodes start [default: at random].
     #[arg(long, value_name = "FILE")]
     pub(super) qpos: Option<PathBuf>,
     /// Procgen: how many environments [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, 65_536))]
     envs: Option<usize>,
     /// Procgen: on how many threads; it changes nothing but the time [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, 1024))]
     threads: Option<usize>,
     /// One JSON object per line.
     #[arg(long)]
@@ -59,13 +63,13 @@ impl TraceArgs {
         let entry = registry::find(&self.world.name).map_err(refused)?;
         let procgen = entry.name.strip_prefix("procgen:").and_then(Game::from_name);
         if procgen.is_none() && (self.envs.is_some() || self.threads.is_some()) {
-            return Err(Failure::usage("--envs and --threads belong to the worlds of Procgen"));
+            return Err(Failure::usage("--envs and --threads are for Procgen only"));
         }
         if entry.action_kind == ActionKind::Continuous {
             return walker::trace(self, out);
         }
         if self.qpos.is_some() || self.actions == "zero" {
-            return Err(Failure::usage("--qpos and --actions zero belong to the walker"));
+            return Err(Failure::usage("--qpos and --actions zero are for the walker only"));
         }
         if let Some(game) = procgen {
             let mut games = self.procgen(game)?;
@@ -128,7 +132,7 @@ fn parse_actions(text: &str, num_actions: usize) -> Result<Vec<usize>, (usize, S
 
 fn trace(out: &mut impl Write, world: &mut ByteWorld, actions: &[usize], json: bool) -> io::Result<()> {
     let mut observation = vec![0; world.spec().observation_len()];
-    let refused = |error| io::Error::other(format!("the world refused a step: {error}"));
+    let refused = |error| io::Error::other(format!("the environment refused a step: {error}"));
     world.reset_into(&mut observation).map_err(refused)?;
     for (i, &action) in actions.iter().enumerate() {
         let step = world.step_into(action, &mut observation).map_err(refused)?;

@@ -56,12 +56,12 @@ impl Game {
             Player::Keyboard => {
                 let name = &args.name;
                 return Err(Failure::usage(format!(
-                    "{name} has no keys: choose --policy random or --policy zero"
+                    "{name} has no keyboard control: choose --policy random or --policy zero"
                 )));
             }
             Player::Run(_) => {
                 return Err(Failure::usage(
-                    "no agent moves the walker yet: choose --policy random or --policy zero",
+                    "there is no agent for the walker yet: choose --policy random or --policy zero",
                 ));
             }
         };

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use super::thought::Thought;
 use crate::commands::env::WorldArgs;
-use crate::commands::runs::find;
 use crate::eval::episode::{mu, sigma};
 use crate::exit::{Failure, Outcome};
+use crate::run::search::find;
 use crate::run::{agents::worlds, load};
 
 /// Who plays, as it was typed.

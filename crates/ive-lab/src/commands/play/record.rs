@@ -2,7 +2,7 @@
 
 use super::view::{View, enlarge};
 use crate::exit::{Failure, Outcome};
-use crate::store::write_atomically;
+use crate::output::file;
 use ive_envs::minatar::picture::{self, Colour, Picture};
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -75,7 +75,7 @@ impl Recorder {
         if let Some(directory) = &self.frames {
             let path = directory.join(format!("{:06}.png", self.count));
             let bytes = png(self.view, observation, self.scale).map_err(|error| failed(&path, error))?;
-            write_atomically(&path, &bytes)?;
+            file::write(&path, &bytes)?;
         }
         if let Some((path, encoder)) = &mut self.gif {
             let mut frame = frame(self.view, observation, self.scale);
@@ -90,7 +90,7 @@ impl Recorder {
     pub fn finish(self) -> Outcome<String> {
         let mut places: Vec<PathBuf> = self.frames.into_iter().collect();
         if let Some((path, encoder)) = self.gif {
-            write_atomically(&path, &encoder.into_inner().map_err(|error| failed(&path, error))?)?;
+            file::write(&path, &encoder.into_inner().map_err(|error| failed(&path, error))?)?;
             places.push(path);
         }
         let written = places.iter().map(|place| format!("; {} pictures in {}", self.count, place.display()));

@@ -1,7 +1,7 @@
 //! The terminal as a board, two columns per cell, or as a photograph, two pixels per character: keys in, colours out.
 
-use super::Score;
 use super::view::View;
+use super::{Score, points};
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::style::{Color, Print, ResetColor, SetBackgroundColor, SetForegroundColor};
 use crossterm::{cursor, execute, queue, terminal};
@@ -24,8 +24,8 @@ pub(super) enum Command {
 pub(super) struct Screen {
     name: String,
     view: View,
-    keys: &'static str,
-    colours: bool,
+    keys: String,
+    colours: Colours,
     out: Stdout,
 }
 
@@ -37,19 +37,77 @@ impl Drop for Screen {
     }
 }
 
-fn colour([r, g, b]: Colour) -> Color {
-    Color::Rgb { r, g, b }
+/// How many colours the terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Colours {
+    /// Nobody wants any: letters.
+    None,
+    /// The 256 of xterm, which every terminal with colours knows by now.
+    Palette,
+    /// All of them.
+    All,
+}
+
+impl Colours {
+    /// Those of this terminal. Terminals that have all colours say so in `COLORTERM`, or by their name.
+    fn of_terminal() -> Self {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        if !crate::output::wants_colours() {
+            return Self::None;
+        }
+        Self::named(&variable("COLORTERM"), &variable("TERM"))
+    }
+
+    fn named(colorterm: &str, term: &str) -> Self {
+        let all = matches!(colorterm, "truecolor" | "24bit")
+            || term.ends_with("-direct")
+            || ["kitty", "alacritty", "ghostty"].iter().any(|name| term.contains(name));
+        if all { Self::All } else { Self::Palette }
+    }
+
+    fn show(self, [r, g, b]: Colour) -> Color {
+        if self == Self::All { Color::Rgb { r, g, b } } else { Color::AnsiValue(palette([r, g, b])) }
+    }
+}
+
+/// The number of the colour among xterm's 256 that is nearest: in the cube of 6 × 6 × 6, or one of 24 greys.
+fn palette(colour: Colour) -> u8 {
+    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    let distance = |other: Colour| -> u32 {
+        colour.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
+    };
+    let cube = (0..216_u8).map(|i| {
+        let [r, g, b] = [i / 36, i / 6 % 6, i % 6].map(|level| LEVELS[usize::from(level)]);
+        (16 + i, [r, g, b])
+    });
+    let greys = (0..24_u8).map(|i| (232 + i, [8 + 10 * i; 3]));
+    cube.chain(greys).min_by_key(|(_, other)| distance(*other)).map_or(16, |(number, _)| number)
+}
+
+/// What the keys do in a game with these actions; without actions, what whoever watches can do.
+pub(super) fn keys(actions: &[&str]) -> String {
+    let has = |names: &[&str]| names.iter().any(|name| actions.contains(name));
+    let (sideways, upwards) = (has(&["left", "right"]), has(&["up", "down"]));
+    let mut words = Vec::new();
+    match (sideways, upwards) {
+        (true, true) => words.push("arrows or WASD"),
+        (true, false) => words.push("← → or A D"),
+        (false, true) => words.push("↑ ↓ or W S"),
+        (false, false) => {}
+    }
+    if has(&["fire"]) {
+        words.push("space shoots");
+    } else if has(&["d"]) {
+        words.push("space shoots in some games");
+    }
+    words.extend(["p pause", "r restart", "q quit"]);
+    words.join(", ")
 }
 
 impl Screen {
-    /// Opens it for somebody who plays by hand, or who only watches.
-    pub(super) fn open(name: &str, view: View, by_hand: bool) -> io::Result<Self> {
-        let keys = if by_hand {
-            "arrows or WASD, space shoots, p pause, r restart, q quit"
-        } else {
-            "p pause, r restart, q quit"
-        };
-        let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    /// Opens it, with a line that says what the keys do.
+    pub(super) fn open(name: &str, view: View, keys: String) -> io::Result<Self> {
+        let colours = Colours::of_terminal();
         terminal::enable_raw_mode()?;
         let mut screen = Self { name: name.to_owned(), view, keys, colours, out: stdout() };
         execute!(
@@ -62,7 +120,7 @@ impl Screen {
     }
 
     /// Draws what is seen, the score and the keys.
-    pub(super) fn show(&mut self, observation: &[u8], score: &Score, paused: bool) -> io::Result<()> {
+    pub(super) fn show(&mut self, observation: &[u8], score: &Score, state: &str) -> io::Result<()> {
         queue!(self.out, cursor::MoveTo(0, 0), Print(format!("  {}", self.name)))?;
         for row in 0..self.rows() {
             queue!(self.out, cursor::MoveTo(2, 2 + row))?;
@@ -75,12 +133,12 @@ impl Screen {
         }
         let below = 2 + self.rows();
         let Score { steps, ended, total, best } = score;
-        let state = if paused { "paused" } else { "      " };
-        // The walker is paid in fractions; points of games are whole.
-        let [total, best] = [total, best].map(|points| (100.0 * points).round() / 100.0);
+        let (total, best) = (points(*total), best.map_or("–".to_owned(), points));
         let line = format!("score {total:<6} best {best:<6} episode {:<4} step {steps}  {state}", ended + 1);
-        queue!(self.out, cursor::MoveTo(2, below + 1), Print(line))?;
-        queue!(self.out, cursor::MoveTo(2, below + 2), Print(self.keys))?;
+        for (row, line) in [(1, line.as_str()), (2, self.keys.as_str())] {
+            let rest = terminal::Clear(terminal::ClearType::UntilNewLine);
+            queue!(self.out, cursor::MoveTo(2, below + row), Print(line), rest)?;
+        }
         if let View::Board(game) = self.view {
             self.legend(game)?;
         }
@@ -99,15 +157,16 @@ impl Screen {
     fn pixels(&mut self, side: usize, observation: &[u8], row: usize, column: usize) -> io::Result<()> {
         let pixel = |y: usize| observation[3 * (y.min(side - 1) * side + column)..].first_chunk::<3>();
         let (Some(&above), Some(&below)) = (pixel(2 * row), pixel(2 * row + 1)) else { return Ok(()) };
-        if !self.colours {
+        if self.colours == Colours::None {
             return queue!(self.out, Print(shade(above, below)));
         }
-        queue!(self.out, SetForegroundColor(colour(above)), SetBackgroundColor(colour(below)), Print('▀'))
+        let [above, below] = [above, below].map(|colour| self.colours.show(colour));
+        queue!(self.out, SetForegroundColor(above), SetBackgroundColor(below), Print('▀'))
     }
 
     fn cell(&mut self, game: Game, observation: &[u8], row: usize, column: usize) -> io::Result<()> {
         let shown = visible(game, observation, row * 10 + column).map(|channel| paints(game)[channel]);
-        if !self.colours {
+        if self.colours == Colours::None {
             let letter = shown.map_or('·', |paint| paint.letter);
             return queue!(self.out, Print(format!("{letter} ")));
         }
@@ -116,18 +175,20 @@ impl Screen {
             Some(paint) if paint.width > 0.5 => (paint.colour, "  ", [0; 3]),
             Some(paint) => (ground(game, row), "▐▌", paint.colour),
         };
-        queue!(self.out, SetBackgroundColor(colour(ground)), SetForegroundColor(colour(ink)), Print(text))
+        let [ground, ink] = [ground, ink].map(|colour| self.colours.show(colour));
+        queue!(self.out, SetBackgroundColor(ground), SetForegroundColor(ink), Print(text))
     }
 
     /// What the colours mean, to the right of the board.
     fn legend(&mut self, game: Game) -> io::Result<()> {
         for (i, (name, paint)) in game.channels().iter().zip(paints(game)).enumerate() {
             queue!(self.out, cursor::MoveTo(25, 2 + i as u16))?;
-            if self.colours {
-                let mark = if paint.width > 0.5 { "██" } else { "▐▌" };
-                queue!(self.out, SetForegroundColor(colour(paint.colour)), Print(mark), ResetColor)?;
-            } else {
+            if self.colours == Colours::None {
                 queue!(self.out, Print(format!("{} ", paint.letter)))?;
+            } else {
+                let mark = if paint.width > 0.5 { "██" } else { "▐▌" };
+                let ink = self.colours.show(paint.colour);
+                queue!(self.out, SetForegroundColor(ink), Print(mark), ResetColor)?;
             }
             queue!(self.out, Print(format!(" {name}")))?;
         }
@@ -145,7 +206,7 @@ impl Screen {
 
     /// The end of an episode: a moment to see what happened.
     pub(super) fn flash(&mut self, observation: &[u8], score: &Score) -> io::Result<()> {
-        self.show(observation, score, false)?;
+        self.show(observation, score, "")?;
         let below = 2 + self.rows();
         execute!(self.out, cursor::MoveTo(2, below), Print("— over —"))?;
         std::thread::sleep(Duration::from_millis(700));
@@ -161,6 +222,15 @@ fn shade(above: Colour, below: Colour) -> char {
     const LETTERS: [char; 8] = [' ', '.', ':', '-', '=', '+', '*', '#'];
     let sum: usize = above.iter().chain(&below).map(|&part| usize::from(part)).sum();
     LETTERS[sum * LETTERS.len() / (6 * 255 + 1)]
+}
+
+/// Waits until a key is pressed that means something.
+pub(super) fn any_command() -> io::Result<Command> {
+    loop {
+        if let Some(command) = command_until(Instant::now() + Duration::from_secs(1))? {
+            return Ok(command);
+        }
+    }
 }
 
 /// Waits for the tick and returns the last key pressed until then; quitting does not wait.
@@ -205,6 +275,26 @@ mod tests {
         assert_eq!((shade([0; 3], [0; 3]), shade([255; 3], [255; 3])), (' ', '#'));
         // 765 of 1530 is just below the middle of eight, 768 just above.
         assert_eq!((shade([255; 3], [0; 3]), shade([255; 3], [1; 3])), ('-', '='));
+    }
+
+    /// xterm's table: 16 is black, 231 white, 196 pure red; 244 is the grey of 128, 46 pure green.
+    #[test]
+    fn other_terminals_get_the_nearest_of_their_colours() {
+        let colours = [[0; 3], [255; 3], [255, 0, 0], [128; 3], [3, 250, 5]];
+        assert_eq!(colours.map(palette), [16, 231, 196, 244, 46]);
+        assert_eq!(Colours::named("truecolor", "xterm-256color"), Colours::All);
+        assert_eq!(Colours::named("", "xterm-kitty"), Colours::All);
+        assert_eq!(Colours::named("", "xterm"), Colours::Palette);
+    }
+
+    #[test]
+    fn only_keys_that_act_are_named() {
+        let rest = "p pause, r restart, q quit";
+        assert_eq!(keys(&["noop", "left", "right"]), format!("← → or A D, {rest}"));
+        assert_eq!(keys(&["noop", "up", "down"]), format!("↑ ↓ or W S, {rest}"));
+        let all = ["noop", "left", "up", "right", "down", "fire"];
+        assert_eq!(keys(&all), format!("arrows or WASD, space shoots, {rest}"));
+        assert_eq!(keys(&[]), rest);
     }
 
     #[test]

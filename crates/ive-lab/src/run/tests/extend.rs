@@ -1,6 +1,7 @@
 //! Runs that are made longer: as if they had been planned so, or not at all.
 
 use super::*;
+use crate::lock::lock;
 use crate::run::config::Config;
 use crate::run::status::{State, Status};
 

@@ -145,7 +145,7 @@ impl Checkpoints {
         }
         let payload = payload_name(step);
         if manifest.step != step || !manifest.files.keys().eq([&payload]) {
-            return Err(Flaw::Damaged(format!("{}: it belongs to another step", manifest_name(step))));
+            return Err(Flaw::Damaged(format!("{}: it belongs to another step", path.display())));
         }
         Ok(manifest)
     }
@@ -153,8 +153,10 @@ impl Checkpoints {
     fn read(&self, step: u64, config: &Config) -> Result<Checkpoint, Flaw> {
         let manifest = self.manifest(step, config)?;
         let name = payload_name(step);
-        let bytes = manifest.files[&name].whole(&self.disk, &self.folder.join(&name))?;
-        let tensors = payload::from_bytes(&bytes).map_err(|e| Flaw::Damaged(format!("{name}: {e}")))?;
+        let path = self.folder.join(&name);
+        let bytes = manifest.files[&name].whole(&self.disk, &path)?;
+        let damaged = |what: String| Flaw::Damaged(format!("{}: {what}", path.display()));
+        let tensors = payload::from_bytes(&bytes).map_err(damaged)?;
         Ok(Checkpoint { manifest, tensors })
     }
 

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::train::{CarryingOut, carry_out, summary};
-use crate::exit::Outcome;
 use crate::count::count;
+use crate::exit::Outcome;
 use crate::output::{self, Tone, layout, paint};
 use crate::report::table::Table;
 use crate::run::config::Config;

@@ -30,7 +30,8 @@ pub fn parse(text: &str) -> Result<Members, String> {
 pub fn decide(agent: &mut dyn Agent, observations: &[u8], wish: Option<&Members>) -> Outcome<Vec<Decision>> {
     let mut decisions = agent.decide(observations);
     if let Some(wish) = wish {
-        let encoded = if wish.lengths().contains(&0) { agent.encoded_values(observations) } else { Vec::new() };
+        let encoded =
+            if wish.lengths().contains(&0) { agent.encoded_values(observations) } else { Vec::new() };
         for (i, decision) in decisions.iter_mut().enumerate() {
             let trained = decision.members.len();
             let member = |&k: &usize| match k.checked_sub(1) {

@@ -98,6 +98,8 @@ fn links_in_documents_lead_somewhere() {
         "docs/paper-map.md",
         "docs/native.md",
         "docs/runs.md",
+        "docs/exit-codes.md",
+        "docs/speed.md",
         "docs/summary.md",
         "docs/table-2.md",
         "docs/worlds/minatar.md",

@@ -95,10 +95,14 @@ fn links_in_documents_lead_somewhere() {
         "CONTRIBUTING.md",
         "docs/deviations.md",
         "docs/exit-codes.md",
+        "docs/ood.md",
+        "results/README.md",
         "docs/paper-map.md",
         "docs/native.md",
         "docs/runs.md",
         "docs/exit-codes.md",
+        "docs/ood.md",
+        "results/README.md",
         "docs/speed.md",
         "docs/summary.md",
         "docs/table-2.md",
@@ -130,6 +134,29 @@ fn cells(line: &str) -> Vec<String> {
         }
     }
     cells
+}
+
+#[test]
+fn the_verdicts_of_the_readme_are_those_of_the_results() {
+    let readme = read("README.md");
+    for experiment in ["toy", "maps", "reaching"] {
+        let summary = read(&format!("results/tabular/paper/{experiment}/summary.json"));
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        for claim in summary["claims"].as_array().unwrap() {
+            let of = |key: &str| claim[key].as_str().unwrap();
+            let row = readme.lines().find(|line| line.contains(of("claim")));
+            let row = row.unwrap_or_else(|| panic!("README.md lacks: {}", of("claim")));
+            assert!(row.ends_with(&format!("| {} |", of("verdict").replace('-', " "))), "{row}");
+            let shown: f64 = cell(row, 3).split(' ').next().unwrap().replace('−', "-").parse().unwrap();
+            let effect = claim["effect"].as_f64().unwrap();
+            assert!((shown - effect).abs() < 0.02 * effect.abs().max(0.3), "{row}: {effect}");
+        }
+    }
+}
+
+/// A cell of a row of a table.
+fn cell(row: &str, column: usize) -> &str {
+    row.split('|').nth(column).unwrap().trim()
 }
 
 #[test]

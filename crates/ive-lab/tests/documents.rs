@@ -154,6 +154,26 @@ fn the_verdicts_of_the_readme_are_those_of_the_results() {
     }
 }
 
+#[test]
+fn counts_of_the_out_of_distribution_test_are_those_of_the_results() {
+    let (mut cells, mut silent, mut beaten) = (0, 0, 0);
+    for entry in std::fs::read_dir(root().join("results/ood")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let run: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for cell in run["detections"].as_array().unwrap() {
+            let of = |key: &str| cell[key].as_f64().unwrap();
+            cells += 1;
+            silent += usize::from(of("sigma") < 0.5);
+            beaten += usize::from(of("sigma") < of("low_value"));
+        }
+    }
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = format!(
+        "below chance in {silent} of {cells} cases and below that of \"low predicted value\" in {beaten} "
+    );
+    assert!(readme.contains(&words), "README.md lacks: {words}");
+}
+
 /// A cell of a row of a table.
 fn cell(row: &str, column: usize) -> &str {
     row.split('|').nth(column).unwrap().trim()

@@ -69,7 +69,7 @@ fn silent(report: &Report) -> String {
     }
     let text =
         format!("σ-IVE is below 0.5 for {}: an alarm on high σ would be silent there.", names.join(", "));
-    crate::report::terminal::wrap(&text, 80).join("\n") + "\n"
+    crate::output::layout::fold(&text, 80, 0)
 }
 
 /// The scores of every state, in full precision. Ordinary states have the corruption `none`.

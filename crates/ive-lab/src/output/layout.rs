@@ -55,7 +55,8 @@ pub fn fold(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
-fn lines(text: &str, width: usize) -> Vec<String> {
+/// Lines of at most so many columns, broken between words where that is possible.
+pub fn lines(text: &str, width: usize) -> Vec<String> {
     lines_of(text, width, width)
 }
 
@@ -91,14 +92,14 @@ fn lines_of(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns of a terminal a text takes; colours take none.
-fn columns(text: &str) -> usize {
+/// How many columns of a terminal a text takes: colours take none, nor do accents that stand on the letter before them.
+pub fn columns(text: &str) -> usize {
     let mut count = 0;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         if c == '\x1b' {
             chars.by_ref().find(|c| *c == 'm');
-        } else {
+        } else if !('\u{300}'..='\u{36f}').contains(&c) {
             count += 1;
         }
     }
@@ -135,5 +136,6 @@ mod tests {
     fn colours_take_no_room() {
         assert_eq!(columns("\x1b[32mdone\x1b[0m"), 4);
         assert_eq!(columns("σ-IVE"), 5);
+        assert_eq!(columns("v\u{302}"), 1);
     }
 }

@@ -7,6 +7,7 @@ use super::headline::{bounds, headline};
 use super::number::ranged;
 use crate::claim::{Claim, Verdict};
 use crate::output;
+use crate::output::layout::{columns, lines};
 
 /// How much room there is, and whether colours are welcome.
 #[derive(Clone, Copy, Debug)]
@@ -33,31 +34,31 @@ impl Terminal {
 /// The summary, then every claim with its effect, what the effect is measured in, and the verdict.
 pub fn verdicts(all: &[Findings], terminal: Terminal) -> String {
     let claims: Vec<&Claim> = all.iter().flat_map(|f| &f.claims).collect();
-    let summary = wrap(&headline(all), terminal.width).join("\n");
+    let summary = lines(&headline(all), terminal.width).join("\n");
     if claims.is_empty() {
         return summary + "\n";
     }
     let effects: Vec<String> = claims.iter().map(|c| ranged(c.effect, bounds(c))).collect();
-    let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).max().unwrap_or(0);
+    let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(columns).max().unwrap_or(0);
     let hypothesis = widest(&mut claims.iter().map(|c| c.hypothesis));
     let verdict = widest(&mut claims.iter().map(|c| c.verdict.words()));
-    let effect = widest(&mut effects.iter().map(String::as_str)).max(width(HEAD));
+    let effect = widest(&mut effects.iter().map(String::as_str)).max(columns(HEAD));
     let room = terminal.width.min(WIDEST).saturating_sub(hypothesis + effect + verdict + 6).max(NARROWEST);
     let claim = widest(&mut claims.iter().map(|c| c.claim.as_str())).min(room);
-    let columns = [hypothesis, claim, effect, verdict];
+    let widths = [hypothesis, claim, effect, verdict];
 
-    let mut out = format!("{summary}\n\n{}\n", line(["", "claim", HEAD, "verdict"], columns));
-    out += &(columns.map(|w| "─".repeat(w)).join("  ") + "\n");
+    let mut out = format!("{summary}\n\n{}\n", line(["", "claim", HEAD, "verdict"], widths));
+    out += &(widths.map(|w| "─".repeat(w)).join("  ") + "\n");
     for (c, number) in claims.iter().zip(&effects) {
-        let texts = wrap(&c.claim, claim);
+        let texts = lines(&c.claim, claim);
         let unit = format!("{}, null {}", c.unit.symbol, c.unit.no_effect);
         let mut units = vec![number.clone()];
-        units.extend(wrap(&unit, effect));
+        units.extend(lines(&unit, effect));
         for row in 0..texts.len().max(units.len()) {
             let first = row == 0;
             let cell = |lines: &[String]| lines.get(row).cloned().unwrap_or_default();
             let (name, words) = if first { (c.hypothesis, c.verdict.words()) } else { ("", "") };
-            let mut text = line([name, &cell(&texts), &cell(&units), words], columns);
+            let mut text = line([name, &cell(&texts), &cell(&units), words], widths);
             if first && terminal.colours {
                 text.truncate(text.len() - words.len());
                 text += &format!("\x1b[{}m{words}\x1b[0m", colour(c.verdict));
@@ -79,34 +80,13 @@ fn colour(verdict: Verdict) -> &'static str {
     }
 }
 
-fn line(cells: [&str; 4], columns: [usize; 4]) -> String {
-    let padded = cells.iter().zip(columns).map(|(cell, w)| pad(cell, w));
+fn line(cells: [&str; 4], widths: [usize; 4]) -> String {
+    let padded = cells.iter().zip(widths).map(|(cell, w)| pad(cell, w));
     padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
 fn pad(text: &str, to: usize) -> String {
-    format!("{text}{}", " ".repeat(to.saturating_sub(width(text))))
-}
-
-/// Columns that a text takes: accents that stand on the letter before them take none.
-fn width(text: &str) -> usize {
-    text.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).count()
-}
-
-/// Lines of at most so many columns, broken between words; a longer word has a line of its own.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is a line from the start");
-        if last.is_empty() {
-            last.push_str(word);
-        } else if width(last) + 1 + width(word) <= columns {
-            *last += &format!(" {word}");
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
+    format!("{text}{}", " ".repeat(to.saturating_sub(columns(text))))
 }
 
 #[cfg(test)]
@@ -187,7 +167,7 @@ mod tests {
 
     #[test]
     fn accents_take_no_column() {
-        assert_eq!((width("v̂¹"), width("σ-IVE")), (2, 5));
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!((columns("v̂¹"), columns("σ-IVE")), (2, 5));
+        assert_eq!(lines("one two three", 7), ["one two", "three"]);
     }
 }

@@ -1,15 +1,18 @@
 //! The contract between an agent that learns by acting and whoever runs it.
 //!
-//! An [`Agent`] owns its worlds, networks, optimiser, replay and generators. A run asks it again and again to
+//! An [`Agent`] owns its environments, networks, optimiser, replay and generators. A run asks it again and again to
 //! [`advance`](Agent::advance), and between two rounds may [`archive`](Agent::archive) its *complete* state: an agent
-//! made from the same settings that loads the archive continues bit by bit.
+//! made from the same settings that loads the archive continues bit by bit. Nobody outside sees an observation or an
+//! action: what an agent does and expects is shown as [`Moment`](crate::Moment)s, by [`Evaluate`].
 
 use std::fmt;
 
-use ive_envs::StepError;
+use ive::Members;
+use ive_envs::{OptionError, StepError};
 
 use crate::archive::{Archive, ArchiveError};
 use crate::clock::Clock;
+use crate::evaluation::Evaluate;
 
 /// Numbers of interest at one moment of training.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,56 +23,52 @@ pub struct Metrics {
     pub values: Vec<(&'static str, f64)>,
 }
 
-/// What an agent would do, and what it expects of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// The greedy action.
-    pub action: usize,
-    /// The predicted value of that action, by which it was chosen.
-    pub value: f64,
-    /// The k-step model-predicted values of that action along a plan, k = 1 to as far as the model was trained to
-    /// predict, even if the plan by which the action was chosen is shorter; a model-free agent has none.
-    pub members: Vec<f64>,
+/// How an agent stands.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Mean return of the last 100 training episodes (of all, while there are fewer); `None` before the first.
+    pub recent_return: Option<f64>,
+    /// γ.
+    pub discount: f64,
+    /// Where the time of all rounds went, if the agent tells.
+    pub clock: Option<Clock>,
 }
 
 /// An agent in training.
-pub trait Agent: Send {
+pub trait Agent: Evaluate + Send {
     /// Environment steps so far.
     fn steps(&self) -> u64;
 
     /// Acts and learns for one round, a few hundred environment steps at most, and appends what there is to report.
-    /// Rounds that only collect experience before training begins leave [`steps`](Self::steps) as it is.
+    /// Rounds that only collect experience before training begins may leave [`steps`](Self::steps) as it is.
     fn advance(&mut self, log: &mut Vec<Metrics>) -> Result<(), AgentError>;
 
     /// Saves or restores everything, in one walk.
     fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError>;
 
-    /// Mean return of the last 100 training episodes (of all, while there are fewer); `None` before the first.
-    fn recent_return(&self) -> Option<f64>;
+    /// How it stands.
+    fn summary(&self) -> Summary;
 
-    /// Where the time of all rounds went, if the agent tells.
-    fn clock(&self) -> Option<&Clock> {
+    /// The parameters of its model, for those who write them down in another format; none without a model, or if there is no
+    /// other format for it.
+    fn weights(&self) -> Option<Vec<Weights<'_>>> {
         None
-    }
-
-    /// Greedy decisions for a batch of observations, one after the other in memory.
-    fn decide(&mut self, observations: &[u8]) -> Vec<Decision>;
-
-    /// The values of the observations just encoded, without a step of the model: the member k = 0, which
-    /// [`decide`](Self::decide) leaves out because a value prediction network never trains it. Empty without a model.
-    fn encoded_values(&self, observations: &[u8]) -> Vec<f64> {
-        let _ = observations;
-        Vec::new()
-    }
-
-    /// The actions of [`decide`](Self::decide) alone, for those who do not ask what is expected of them.
-    fn act(&mut self, observations: &[u8]) -> Vec<usize> {
-        self.decide(observations).into_iter().map(|decision| decision.action).collect()
     }
 }
 
+/// A tensor of a network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights<'a> {
+    /// Its name, as in "lstm.recurrent".
+    pub name: &'static str,
+    /// Its shape.
+    pub shape: &'a [usize],
+    /// Its numbers, row by row.
+    pub numbers: &'a [f32],
+}
+
 /// What can go wrong with an agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum AgentError {
     /// A setting lies outside the range in which it has a meaning.
@@ -91,13 +90,55 @@ pub enum AgentError {
         /// Environment steps so far.
         step: u64,
     },
-    /// The world cut an episode off without ending it. What agents learn from cannot tell the two apart yet.
+    /// The environment cut an episode off without ending it. What agents learn from cannot tell the two apart yet.
     CutOff {
         /// Environment steps so far.
         step: u64,
     },
-    /// The world refused an action or a buffer.
-    World(StepError),
+    /// The environment ended an episode for good. The agent has no notion of ends.
+    Ended {
+        /// Environment steps so far.
+        step: u64,
+    },
+    /// A value that is predicted of a state is NaN or infinite.
+    Prediction,
+    /// The agent does not have the members that were wished for.
+    Members {
+        /// Those that were.
+        wish: Members,
+        /// How many steps it was trained to predict; 0 without a model.
+        trained: usize,
+    },
+    /// The environment has no action of this name.
+    Action {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
+    /// There is no way of this name to corrupt what this agent sees.
+    Corruption {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
+    /// The observations are not of the type or the number that the agent sees.
+    Observations {
+        /// What is wrong with them, as in "400 entries each, got 10 in all".
+        problem: String,
+    },
+    /// The agent carries something from step to step, so that a single observation says nothing.
+    Recurrent,
+    /// An environment has other observations or actions than the one that the agent was made for.
+    Form {
+        /// Its name.
+        name: String,
+    },
+    /// The environment cannot be had.
+    Environment(OptionError),
+    /// The environment refused an action or a buffer.
+    Step(StepError),
 }
 
 impl fmt::Display for AgentError {
@@ -112,10 +153,37 @@ impl fmt::Display for AgentError {
             }
             Self::CutOff { step } => write!(
                 f,
-                "the world cut an episode off at step {step} without ending it; \
-                 the agent would learn that nothing comes after: train it in a world without a limit of steps"
+                "the environment cut an episode off at step {step} without ending it; \
+                 the agent would learn that nothing comes after: train it in an environment without a limit of steps"
             ),
-            Self::World(cause) => write!(f, "{cause}"),
+            Self::Ended { step } => write!(
+                f,
+                "the environment ended an episode at step {step}; this agent learns only where episodes are cut off, \
+                 not where they end"
+            ),
+            Self::Prediction => write!(f, "the agent predicts values that are not finite"),
+            Self::Members { wish, trained: 0 } => {
+                write!(f, "this agent has no model, so there are no members {wish}")
+            }
+            Self::Members { wish, trained: n } => {
+                write!(f, "this agent was trained to predict {n} steps, so there are k=0..{n}, not {wish}")
+            }
+            Self::Action { name, known } => {
+                write!(f, "there is no action `{name}`; there are {}", known.join(", "))
+            }
+            Self::Corruption { name, known } => {
+                write!(f, "there is no corruption `{name}`; there are {}", known.join(", "))
+            }
+            Self::Observations { problem } => write!(f, "observations: {problem}"),
+            Self::Recurrent => write!(
+                f,
+                "this agent carries a state from step to step of an episode; it cannot be asked about single observations"
+            ),
+            Self::Form { name } => {
+                write!(f, "{name} has other observations or actions than the agent was trained with")
+            }
+            Self::Environment(cause) => cause.fmt(f),
+            Self::Step(cause) => cause.fmt(f),
         }
     }
 }
@@ -124,14 +192,20 @@ impl std::error::Error for AgentError {}
 
 impl From<StepError> for AgentError {
     fn from(cause: StepError) -> Self {
-        Self::World(cause)
+        Self::Step(cause)
+    }
+}
+
+impl From<OptionError> for AgentError {
+    fn from(cause: OptionError) -> Self {
+        Self::Environment(cause)
     }
 }
 
 /// Refuses a setting outside of a range.
 pub(crate) fn in_range(key: &'static str, value: f64, min: f64, max: f64) -> Result<(), AgentError> {
-    if (min..=max).contains(&value) {
-        return Ok(());
-    }
-    Err(AgentError::Setting { key, problem: format!("must lie between {min} and {max}, got {value}") })
+    ive::in_range(key, value, min, max).map_err(|_| AgentError::Setting {
+        key,
+        problem: format!("must lie between {min} and {max}, got {value}"),
+    })
 }

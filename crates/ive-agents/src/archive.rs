@@ -19,6 +19,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use ive::Rng;
 
@@ -42,16 +43,115 @@ pub struct Stored {
     pub bytes: Vec<u8>,
 }
 
+/// A number that tensors and experience consist of.
+pub trait Element: Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// Its type in an archive.
+    const KIND: Kind;
+    /// How many bytes it has.
+    const BYTES: usize;
+    /// Whether it is neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+    /// Adds numbers to bytes, little endian.
+    fn encode(numbers: &[Self], bytes: &mut Vec<u8>);
+    /// Adds numbers to others; what is not a whole number at the end of the bytes is left out.
+    fn decode(bytes: &[u8], numbers: &mut Vec<Self>);
+}
+
+impl Element for u8 {
+    const KIND: Kind = Kind::U8;
+    const BYTES: usize = 1;
+
+    fn is_finite(self) -> bool {
+        true
+    }
+
+    fn encode(numbers: &[Self], bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(numbers);
+    }
+
+    fn decode(bytes: &[u8], numbers: &mut Vec<Self>) {
+        numbers.extend_from_slice(bytes);
+    }
+}
+
+impl Element for u64 {
+    const KIND: Kind = Kind::U64;
+    const BYTES: usize = 8;
+
+    fn is_finite(self) -> bool {
+        true
+    }
+
+    fn encode(numbers: &[Self], bytes: &mut Vec<u8>) {
+        encode_words(numbers, bytes, Self::to_le_bytes);
+    }
+
+    fn decode(bytes: &[u8], numbers: &mut Vec<Self>) {
+        numbers.extend(bytes.as_chunks().0.iter().map(|&word| Self::from_le_bytes(word)));
+    }
+}
+
+impl Element for f32 {
+    const KIND: Kind = Kind::F32;
+    const BYTES: usize = 4;
+
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+
+    fn encode(numbers: &[Self], bytes: &mut Vec<u8>) {
+        encode_words(numbers, bytes, Self::to_le_bytes);
+    }
+
+    fn decode(bytes: &[u8], numbers: &mut Vec<Self>) {
+        numbers.extend(bytes.as_chunks().0.iter().map(|&word| Self::from_le_bytes(word)));
+    }
+}
+
+/// Room first: adding byte by byte would check for it each time.
+fn encode_words<T: Copy, const N: usize>(numbers: &[T], bytes: &mut Vec<u8>, to: impl Fn(T) -> [u8; N]) {
+    let start = bytes.len();
+    bytes.resize(start + N * numbers.len(), 0);
+    for (word, &number) in bytes[start..].as_chunks_mut().0.iter_mut().zip(numbers) {
+        *word = to(number);
+    }
+}
+
 /// Tensors by name.
 pub type Tensors = BTreeMap<String, Stored>;
 
+/// Reading or writing a log has failed; the one who reads or writes it knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Takes the bytes of logs. A log is what only grows at its end and is forgotten at its beginning; its bytes have positions
+/// that never change, so that what was taken once need not be taken again.
+pub trait LogWriter: fmt::Debug {
+    /// The log of this name has these bytes; says from which of them on it wants them.
+    fn begin(&mut self, log: &str, live: Range<u64>) -> Result<u64, Stopped>;
+    /// The next bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Stopped>;
+}
+
+/// Gives the bytes of logs.
+pub trait LogReader: fmt::Debug {
+    /// Begins with the first of these bytes of a log.
+    fn begin(&mut self, log: &str, live: Range<u64>) -> Result<(), Stopped>;
+    /// The next bytes.
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), Stopped>;
+}
+
 /// A walk over the state of an agent, to save it or to load it.
 #[derive(Debug)]
-pub enum Archive {
-    /// Collects tensors.
-    Saving(Tensors),
-    /// Hands them out again.
-    Loading(Tensors),
+pub struct Archive<'a> {
+    tensors: Tensors,
+    direction: Direction<'a>,
+}
+
+#[derive(Debug)]
+enum Direction<'a> {
+    Saving(Option<&'a mut dyn LogWriter>),
+    Loading(Option<&'a mut dyn LogReader>),
 }
 
 /// The tensors are not those of this agent.
@@ -79,6 +179,11 @@ pub enum ArchiveError {
         /// What is wrong.
         problem: String,
     },
+    /// A log could not be read or written.
+    Log {
+        /// Its name.
+        name: String,
+    },
 }
 
 impl fmt::Display for ArchiveError {
@@ -89,48 +194,83 @@ impl fmt::Display for ArchiveError {
                 write!(f, "tensor `{name}`: expected {expected} bytes, found {got}")
             }
             Self::Content { name, problem } => write!(f, "tensor `{name}`: {problem}"),
+            Self::Log { name } => write!(f, "log `{name}`: it is not there as it was saved"),
         }
     }
 }
 
 impl std::error::Error for ArchiveError {}
 
-impl Archive {
-    /// An empty archive, to be filled.
+impl<'a> Archive<'a> {
+    /// An empty archive, to be filled with everything.
     pub fn saving() -> Self {
-        Self::Saving(Tensors::new())
+        Self { tensors: Tensors::new(), direction: Direction::Saving(None) }
+    }
+
+    /// An empty archive, to be filled with everything but the logs, which are written on the way.
+    pub fn saving_to(logs: &'a mut dyn LogWriter) -> Self {
+        Self { tensors: Tensors::new(), direction: Direction::Saving(Some(logs)) }
     }
 
     /// An archive to be read.
     pub fn loading(tensors: Tensors) -> Self {
-        Self::Loading(tensors)
+        Self { tensors, direction: Direction::Loading(None) }
+    }
+
+    /// An archive to be read, and its logs.
+    pub fn loading_from(tensors: Tensors, logs: &'a mut dyn LogReader) -> Self {
+        Self { tensors, direction: Direction::Loading(Some(logs)) }
     }
 
     /// The tensors collected.
     pub fn into_tensors(self) -> Tensors {
-        match self {
-            Self::Saving(tensors) | Self::Loading(tensors) => tensors,
+        self.tensors
+    }
+
+    /// Whether it hands out what was saved.
+    pub fn is_loading(&self) -> bool {
+        matches!(self.direction, Direction::Loading(_))
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Who takes the bytes of logs, if anybody does.
+    pub fn log_writer(&mut self) -> Option<&mut (dyn LogWriter + 'a)> {
+        match &mut self.direction {
+            Direction::Saving(Some(logs)) => Some(&mut **logs),
+            _ => None,
+        }
+    }
+
+    /// Who gives the bytes of logs, if anybody does.
+    pub fn log_reader(&mut self) -> Option<&mut (dyn LogReader + 'a)> {
+        match &mut self.direction {
+            Direction::Loading(Some(logs)) => Some(&mut **logs),
+            _ => None,
         }
     }
 
     /// Bytes of any number.
     pub fn bytes(&mut self, name: &str, bytes: &mut Vec<u8>) -> Result<(), ArchiveError> {
-        self.words(name, Kind::U8, bytes, |b| [b], |[b]| b)
+        self.list(name, bytes)
     }
 
     /// Unsigned words of any number.
     pub fn u64s(&mut self, name: &str, words: &mut Vec<u64>) -> Result<(), ArchiveError> {
-        self.words(name, Kind::U64, words, u64::to_le_bytes, u64::from_le_bytes)
+        self.list(name, words)
     }
 
     /// Single-precision numbers of any number.
     pub fn f32s(&mut self, name: &str, numbers: &mut Vec<f32>) -> Result<(), ArchiveError> {
-        self.words(name, Kind::F32, numbers, f32::to_le_bytes, f32::from_le_bytes)
+        self.list(name, numbers)
     }
 
     /// Single-precision numbers, exactly as many as there are.
     pub fn f32(&mut self, name: &str, numbers: &mut [f32]) -> Result<(), ArchiveError> {
-        let mut all = if matches!(self, Self::Saving(_)) { numbers.to_vec() } else { Vec::new() };
+        let mut all = if self.is_loading() { Vec::new() } else { numbers.to_vec() };
         self.f32s(name, &mut all)?;
         same_length(name, 4 * numbers.len(), 4 * all.len())?;
         numbers.copy_from_slice(&all);
@@ -176,30 +316,30 @@ impl Archive {
         Ok(())
     }
 
-    fn words<T: Copy, const N: usize>(
-        &mut self,
-        name: &str,
-        kind: Kind,
-        values: &mut Vec<T>,
-        to: impl Fn(T) -> [u8; N],
-        from: impl Fn([u8; N]) -> T,
-    ) -> Result<(), ArchiveError> {
-        match self {
-            Self::Saving(tensors) => {
-                let bytes = values.iter().flat_map(|&v| to(v)).collect();
-                let old = tensors.insert(name.to_owned(), Stored { kind, bytes });
-                assert!(old.is_none(), "two tensors are called `{name}`");
-            }
-            Self::Loading(tensors) => {
-                let found = tensors.get(name).filter(|t| t.kind == kind);
-                let found = found.ok_or_else(|| ArchiveError::Missing { name: name.to_owned() })?;
-                let (whole, rest) = found.bytes.as_chunks::<N>();
-                same_length(name, found.bytes.len() - rest.len(), found.bytes.len())?;
-                values.clear();
-                values.extend(whole.iter().map(|&b| from(b)));
-            }
+    /// Numbers of any number.
+    pub fn list<T: Element>(&mut self, name: &str, numbers: &mut Vec<T>) -> Result<(), ArchiveError> {
+        if !self.is_loading() {
+            self.save_parts(name, [&numbers[..]]);
+            return Ok(());
         }
+        let found = self.tensors.get(name).filter(|t| t.kind == T::KIND);
+        let found = found.ok_or_else(|| ArchiveError::Missing { name: name.to_owned() })?;
+        let whole = found.bytes.len() / T::BYTES * T::BYTES;
+        same_length(name, whole, found.bytes.len())?;
+        numbers.clear();
+        T::decode(&found.bytes, numbers);
         Ok(())
+    }
+
+    /// Saves a tensor whose parts lie in several places; does nothing while loading.
+    pub fn save_parts<'b, T: Element>(&mut self, name: &str, parts: impl IntoIterator<Item = &'b [T]>) {
+        if self.is_loading() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        parts.into_iter().for_each(|part| T::encode(part, &mut bytes));
+        let old = self.tensors.insert(name.to_owned(), Stored { kind: T::KIND, bytes });
+        assert!(old.is_none(), "two tensors are called `{name}`");
     }
 }
 

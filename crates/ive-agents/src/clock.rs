@@ -11,7 +11,7 @@ pub enum Part {
     Bootstraps,
     /// Gradients and the steps of the optimiser.
     Updates,
-    /// The worlds themselves.
+    /// The environments themselves.
     Worlds,
     /// All else: packing boards, replay, statistics.
     Other,

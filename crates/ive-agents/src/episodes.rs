@@ -14,7 +14,7 @@ struct Running {
     predicted: Vec<f32>,
 }
 
-/// The episodes of several worlds.
+/// The episodes of several environments.
 #[derive(Clone, Debug)]
 pub struct Episodes {
     discount: f64,
@@ -28,7 +28,7 @@ pub struct Episodes {
 }
 
 impl Episodes {
-    /// For this many worlds.
+    /// For this many environments.
     pub fn new(worlds: usize, discount: f64) -> Self {
         Self {
             discount,

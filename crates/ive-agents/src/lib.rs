@@ -2,29 +2,43 @@
 //!
 //! - [`Agent`]: the contract between an agent that learns by acting and a run; [`Archive`]: its complete state; [`Clock`]: where
 //!   its time goes.
-//! - [`nn`]: the only place that knows the tensor engine (layers, initialisation, optimisers, flat parameters).
-//! - [`vpn`], [`dqn`]: value prediction networks and the deep Q-network on MinAtar, Table 2.
+//! - [`Player`]: the same agent in its own types, for those who write one; [`evaluation`]: what every player can be asked.
+//! - [`experience`]: what an agent has seen and done, kept in a ring and drawn as windows or sequences.
+//! - [`nn`]: how networks are written, and who carries them out; [`learner`], [`returns`], [`categorical`]: what they share in training.
+//! - [`vpn`], [`dqn`]: value prediction networks and the deep Q-network on MinAtar, Table 2; [`dreamer`]: Dreamer on the walker, Table 1.
+//! - [`muesli`]: Muesli on Procgen, Figure 4.
 //! - [`tabular`]: tables for the gridworld of Figures 3 and 5.
 //! - [`toy`]: the one-dimensional Markov reward process of Figure 1.
 
 mod agent;
 mod archive;
+pub mod categorical;
 mod clock;
 pub mod dqn;
+pub mod dreamer;
+mod environments;
 mod episodes;
+pub mod evaluation;
+pub mod experience;
+pub mod learner;
 mod memory;
 mod minatar;
+pub mod muesli;
 pub mod nn;
+mod player;
 #[cfg(test)]
 mod poison;
+pub mod returns;
+mod streams;
 pub mod tabular;
 pub mod toy;
 pub mod vpn;
-pub mod windows;
 
-pub use agent::{Agent, AgentError, Decision, Metrics};
-pub use archive::{Archive, ArchiveError, Kind, Stored, Tensors};
+pub use agent::{Agent, AgentError, Metrics, Summary, Weights};
+pub use archive::{Archive, ArchiveError, Element, Kind, LogReader, LogWriter, Stopped, Stored, Tensors};
 pub use clock::{Clock, Part};
+pub use evaluation::{End, Evaluate, Manner, Moment, Start};
+pub use player::{Decision, Estimates, Further, Memory, Player, Source, Wish};
 
 /// The examples of the project's README, compiled and run as tests of its topmost library.
 #[cfg(doctest)]

@@ -1,19 +1,24 @@
 //! How much memory the settings of an agent ask for, worked out before any of it is taken.
 
 use crate::AgentError;
+use crate::experience::{Shape, WHOLE};
 use crate::nn::cpu::board;
 
-/// The most that an agent may take, in bytes. The presets need less than a fiftieth of it.
+/// The most that an agent may take, in bytes. The presets for boards need less than a fiftieth of it, those for pictures less than half.
 const MOST: f64 = 8e9;
 /// Channels of the largest board there is: Seaquest.
 const CHANNELS: usize = 10;
-/// A checkpoint holds the replay twice more while it is written: as tensors, and as the bytes of the file.
-pub(crate) const COPIES: f64 = 3.0;
 
-/// Bytes of a window of so many steps: boards as bits, an action, a reward and an end for each step.
-pub(crate) fn window(length: usize) -> f64 {
-    let board = 8.0 * board::words(CHANNELS) as f64;
-    (length as f64 + 1.0) * board + 6.0 * length as f64
+/// What experience of so many bytes takes. While a checkpoint is written, one that is saved whole is there twice more: as tensors,
+/// and as the bytes of the file. Of a larger one only what is new is saved, piece by piece.
+pub(crate) fn kept(bytes: f64) -> f64 {
+    bytes.max(3.0 * bytes.min(WHOLE))
+}
+
+/// Bytes of a window of so many steps on boards.
+pub(crate) fn window(steps: usize) -> f64 {
+    let shape = Shape { observation: board::words(CHANNELS), action: 1, policy: 0 };
+    shape.window_bytes::<u64, u8>(steps)
 }
 
 /// A setting that decides how much memory is taken, and for what.

@@ -1,12 +1,15 @@
-//! The tensor engine and the hand-written networks make the same agents.
+//! The tensor engine and the tape make the same agents.
 
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
 
+use std::sync::Arc;
+
 use ive_agents::nn::Backend;
 use ive_agents::{Agent, Archive, dqn, vpn};
-use ive_envs::minatar::{ByteWorld, Game, Options, make};
+use ive_envs::ByteEnvironment;
+use ive_envs::minatar::{Game, Options, make};
 
-fn world(seed: u64) -> ByteWorld {
+fn world(seed: u64) -> ByteEnvironment {
     make(Game::Breakout, &Options::default(), seed).unwrap()
 }
 
@@ -37,6 +40,14 @@ fn vpn_config() -> vpn::Config {
         ends: vpn::Ends::Absorb,
         input_scale: 1.0,
         action_scale: 4.0,
+        network: vpn::Form::Paper,
+        loss: vpn::Compared::Parts,
+        reward_weight: 1.0,
+        reward_loss: vpn::RewardLoss::Huber,
+        bootstrap: vpn::Bootstrap::Plan,
+        train_zero: false,
+        prior_scale: 0.0,
+        value_heads: 1,
         log_every: 40,
     }
 }
@@ -80,7 +91,7 @@ fn compare(fused: (Vec<f64>, Vec<f64>), engine: (Vec<f64>, Vec<f64>), start: Vec
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let (moved, apart) = (distance(&fused.0, &start), distance(&fused.0, &engine.0));
     assert!(moved > 1e-2, "nothing was learnt: {moved}");
-    assert!(apart > 0.0, "the same bits: both were hand-written");
+    assert!(apart > 0.0, "the same bits: both were made by the tape");
     assert!(apart < 1e-5 * moved, "moved by {moved}, {apart} apart");
     assert_eq!(fused.1.len(), engine.1.len());
     for (fused, engine) in fused.1.iter().zip(&engine.1) {
@@ -96,7 +107,7 @@ fn engines() -> impl Iterator<Item = Backend> {
 
 #[test]
 fn value_prediction_networks_learn_the_same_on_the_engine() {
-    let agent = || vpn::Vpn::new(&vpn_config(), &world, 3).unwrap();
+    let agent = || vpn::Vpn::new(&vpn_config(), Arc::new(world), 3).unwrap();
     for engine in engines() {
         // The first round only collects steps of the random policy.
         compare(train(agent(), 6), train(agent().with_backend(&engine), 6), train(agent(), 0).0);
@@ -105,7 +116,7 @@ fn value_prediction_networks_learn_the_same_on_the_engine() {
 
 #[test]
 fn deep_q_networks_learn_the_same_on_the_engine() {
-    let agent = || dqn::Dqn::new(&dqn_config(), &world, 3).unwrap();
+    let agent = || dqn::Dqn::new(&dqn_config(), Arc::new(world), 3).unwrap();
     for engine in engines() {
         compare(train(agent(), 3), train(agent().with_backend(&engine), 3), train(agent(), 0).0);
     }

@@ -57,7 +57,7 @@ fn adam_with_clipping_follows_the_reference() {
 fn centred_rms_prop_follows_the_reference() {
     let rate = reference()["rate"].as_f64().unwrap();
     let mut optimiser = CentredRmsProp::new(7, 0.95, 0.01);
-    compare("centred_rms_prop", |_, x, g| optimiser.step(x, g, rate));
+    compare("centred_rms_prop", |_, x, g| optimiser.step(x, g, 1.0, rate));
 }
 
 /// A constant gradient has no variance: `n − ḡ²` is rounding noise of either sign, and must not become NaN.
@@ -66,7 +66,7 @@ fn centred_rms_prop_survives_gradients_without_variance() {
     let mut optimiser = CentredRmsProp::new(3, 0.95, 0.01);
     let mut x = [0.0; 3];
     for _ in 0..1000 {
-        optimiser.step(&mut x, &[1.0, 1e-3, 0.0], 1e-4);
+        optimiser.step(&mut x, &[1.0, 1e-3, 0.0], 1.0, 1e-4);
     }
     assert!(x.iter().all(|x| x.is_finite()) && x[2] == 0.0, "{x:?}");
 }

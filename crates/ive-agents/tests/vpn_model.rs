@@ -12,7 +12,9 @@ const DISCOUNT: f64 = 0.97;
 fn network(rng: &mut Rng) -> (Network, Vec<f32>) {
     let net = Network::new(4, 6);
     let mut x = net.initial(1.0, 4.0, rng);
-    for slot in [&net.reward.output, &net.value.output, &net.lstm_bias, &net.start_bias] {
+    let layers = [Some(&net.lstm), net.start.as_ref()].into_iter().flatten();
+    let biases = layers.filter_map(|layer| layer.bias.as_ref());
+    for slot in [&net.reward.output.weight, &net.value.output.weight].into_iter().chain(biases) {
         slot.of_mut(&mut x).iter_mut().for_each(|w| *w += 0.2 * rng.normal() as f32);
     }
     (net, x)

@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails must fail")]
 
 use ive::Rng;
-use ive_agents::nn::cpu::Slot;
-use ive_agents::vpn::network::Network;
+use ive_agents::nn::{Dense, Slot};
+use ive_agents::vpn::network::{Head, Network};
 use ive_agents::vpn::planner::{Choice, Planner};
+use ive_agents::vpn::{Design, Form, RewardLoss};
 
 const DISCOUNT: f64 = 0.97;
 
@@ -36,16 +37,16 @@ impl Plain<'_> {
     }
 
     /// `x W + b`, with W `[inputs, outputs]`.
-    fn linear(&self, x: &[f64], weight: &Slot, bias: &Slot) -> Vec<f64> {
-        let outputs = bias.range.len();
-        let mut y: Vec<f64> = (0..outputs).map(|j| self.get(bias, j)).collect();
+    fn dense(&self, x: &[f64], layer: &Dense) -> Vec<f64> {
+        let outputs = layer.outputs();
+        let mut y: Vec<f64> = layer.bias_of(self.x).iter().copied().map(f64::from).collect();
         for (i, x) in x.iter().enumerate() {
-            (0..outputs).for_each(|j| y[j] += x * self.get(weight, i * outputs + j));
+            (0..outputs).for_each(|j| y[j] += x * self.get(&layer.weight, i * outputs + j));
         }
         y
     }
 
-    /// `h⁰ = tanh(S relu(T relu(conv x)))`, `c⁰ = 0`; an observation is `[row, column, channel]`.
+    /// `h⁰ = tanh(S relu(T relu(conv x)))`, `c⁰ = 0`, or without S both the torso; an observation is `[row, column, channel]`.
     fn encode(&self, observation: &[u8]) -> State {
         let torso = &self.net.torso;
         let channels = torso.board.channels();
@@ -61,38 +62,63 @@ impl Plain<'_> {
             }
             features.push(sum.max(0.0));
         }
-        let mut torso = self.linear(&features, &torso.dense, &torso.dense_bias);
+        let mut torso = self.dense(&features, &torso.dense);
         torso.iter_mut().for_each(|y| *y = y.max(0.0));
-        let h = self.linear(&torso, &self.net.start, &self.net.start_bias);
+        let Some(start) = &self.net.start else { return State { h: torso.clone(), c: torso } };
+        let h = self.dense(&torso, start);
         State { c: vec![0.0; h.len()], h: h.into_iter().map(f64::tanh).collect() }
     }
 
-    /// `c' = σ(f + 1) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`, gates in the order i, g, f, o.
+    /// `c' = σ(f + 1) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')` or `σ(o) relu(c')`, gates in the order i, g, f, o.
     fn transition(&self, s: &State, action: usize) -> State {
-        let gates = self.linear(&s.h, &self.net.lstm, &self.net.lstm_bias);
+        let gates = self.dense(&s.h, &self.net.lstm);
         let n = s.h.len();
         let gate =
             |k: usize, j: usize| gates[k * n + j] + self.get(&self.net.lstm_action, (action * 4 + k) * n + j);
         let c: Vec<f64> = (0..n)
             .map(|j| sigma(gate(2, j) + 1.0) * s.c[j] + sigma(gate(0, j)) * gate(1, j).tanh())
             .collect();
-        State { h: (0..n).map(|j| sigma(gate(3, j)) * c[j].tanh()).collect(), c }
+        let relu = self.net.design.form == Form::Relu;
+        let squash = |c: f64| if relu { c.max(0.0) } else { c.tanh() };
+        State { h: (0..n).map(|j| sigma(gate(3, j)) * squash(c[j])).collect(), c }
+    }
+
+    /// The outputs of a head, linear or by way of ELUs.
+    fn head(&self, head: &Head, h: &[f64], action: usize) -> Vec<f64> {
+        let mut units = h.to_vec();
+        if let Some(layer) = &head.hidden {
+            units = self.dense(h, layer);
+            let n = units.len();
+            for (j, unit) in units.iter_mut().enumerate() {
+                let row = head.action.as_ref().map_or(0.0, |slot| self.get(slot, action * n + j));
+                *unit = elu(*unit + row);
+            }
+        }
+        let n = units.len();
+        let output = |i: usize| {
+            let terms = units.iter().enumerate().map(|(j, x)| x * self.get(&head.output.weight, i * n + j));
+            terms.sum::<f64>() + self.get(&head.output.bias, i)
+        };
+        (0..head.output.outputs()).map(output).collect()
     }
 
     fn reward(&self, s: &State, action: usize) -> f64 {
-        let head = &self.net.reward;
-        let mut hidden = self.linear(&s.h, &head.hidden, &head.bias);
-        let n = hidden.len();
-        (0..n).for_each(|j| hidden[j] += self.get(&self.net.reward_action, action * n + j));
-        let terms = hidden.into_iter().enumerate().map(|(j, x)| elu(x) * self.get(&head.output, j));
-        terms.sum::<f64>() + self.get(&head.output_bias, 0)
+        let own = self.head(&self.net.reward, &s.h, action);
+        let mut z = own[if own.len() > 1 { action } else { 0 }];
+        if let Some([prior, _]) = &self.net.priors {
+            z += f64::from(self.net.design.prior_scale) * self.head(prior, &s.h, action)[0];
+        }
+        if self.net.design.reward_loss == RewardLoss::CrossEntropy { sigma(z) } else { z }
     }
 
+    /// The mean of the value heads.
     fn value(&self, s: &State) -> f64 {
-        let head = &self.net.value;
-        let hidden = self.linear(&s.h, &head.hidden, &head.bias);
-        let terms = hidden.into_iter().enumerate().map(|(j, x)| elu(x) * self.get(&head.output, j));
-        terms.sum::<f64>() + self.get(&head.output_bias, 0)
+        let mut heads = self.head(&self.net.value, &s.h, 0);
+        if let Some([_, prior]) = &self.net.priors {
+            let scale = f64::from(self.net.design.prior_scale);
+            heads.iter_mut().zip(self.head(prior, &s.h, 0)).for_each(|(v, p)| *v += scale * p);
+        }
+        heads.iter().sum::<f64>() / heads.len() as f64
     }
 
     /// Children that are followed: action, reward, state, value; those with the largest `r̂ + γ v̂`.
@@ -154,6 +180,21 @@ fn parameters(net: &Network, rng: &mut Rng) -> Vec<f32> {
     x
 }
 
+/// The network as published, the other form, and what can be added to both.
+fn designs() -> [Design; 6] {
+    let paper = Design::default();
+    let relu = Design { form: Form::Relu, ..paper };
+    let reward_loss = RewardLoss::CrossEntropy;
+    [
+        paper,
+        relu,
+        Design { reward_loss, ..relu },
+        Design { value_heads: 5, ..relu },
+        Design { prior_scale: 2.0, value_heads: 3, ..relu },
+        Design { prior_scale: 0.5, value_heads: 2, reward_loss, ..paper },
+    ]
+}
+
 /// Observations of some worlds, one after the other.
 fn observations(net: &Network, count: usize, rng: &mut Rng) -> Vec<u8> {
     (0..count * 100 * net.torso.board.channels()).map(|_| u8::from(rng.uniform() < 0.1)).collect()
@@ -190,8 +231,9 @@ fn plans_equal_the_recursion_with_and_without_pruning() {
         (5, &[0.3, 2.0, 0.0, 0.9], &[2, 3, 2, 2]),
         (6, &[0.2, 0.8, 0.5], &[1, 6, 2]),
     ];
-    for (actions, weights, branching) in cases {
-        let net = Network::new(4, actions);
+    let all = designs().into_iter().flat_map(|design| cases.map(|case| (design, case)));
+    for (design, (actions, weights, branching)) in all {
+        let net = Network::designed(4, actions, design);
         let x = parameters(&net, &mut rng);
         let plain = Plain { net: &net, x: &x };
         let seen = observations(&net, 2, &mut rng);
@@ -200,8 +242,8 @@ fn plans_equal_the_recursion_with_and_without_pruning() {
             // Depths behind the last weight do not count.
             let depth = weights.iter().rposition(|w| *w > 0.0).unwrap() + 1;
             let (action, value) = plain.weighted(&plain.encode(seen), &weights[..depth], branching);
-            assert_eq!(choice.action, action, "{weights:?} {branching:?}");
-            close(choice.value, value, &format!("{weights:?} {branching:?}"));
+            assert_eq!(choice.action, action, "{design:?} {weights:?} {branching:?}");
+            close(choice.value, value, &format!("{design:?} {weights:?} {branching:?}"));
         }
     }
 }
@@ -250,13 +292,18 @@ fn plans_find_the_best_of_all_paths_and_members_are_its_values() {
 #[test]
 fn a_batch_of_roots_equals_one_by_one_bit_for_bit() {
     let mut rng = Rng::from_seed(34);
-    let net = Network::new(10, 6);
-    let x = parameters(&net, &mut rng);
-    let seen = observations(&net, 29, &mut rng);
+    for design in designs() {
+        one_by_one(&Network::designed(10, 6, design), &mut rng);
+    }
+}
+
+fn one_by_one(net: &Network, rng: &mut Rng) {
+    let x = parameters(net, rng);
+    let seen = observations(net, 29, rng);
     let (weights, branching) = ([1.0, 0.5, 2.0, 1.0], [4, 2, 3, 1]);
-    let (batch, choices) = planned(&net, &x, &weights, &branching, &seen);
+    let (batch, choices) = planned(net, &x, &weights, &branching, &seen);
     for (root, seen) in seen.chunks_exact(1000).enumerate() {
-        let (alone, choice) = planned(&net, &x, &weights, &branching, seen);
+        let (alone, choice) = planned(net, &x, &weights, &branching, seen);
         assert_eq!(choices[root], choice[0]);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         batch.members(root, &mut ours);
@@ -270,13 +317,20 @@ fn a_batch_of_roots_equals_one_by_one_bit_for_bit() {
 #[test]
 fn saturated_gates_and_units_stay_finite_and_follow_the_formula() {
     let mut rng = Rng::from_seed(35);
-    for size in [10.0, 50.0, 200.0] {
-        let net = Network::new(4, 4);
+    for (size, design) in [10.0, 50.0, 200.0].into_iter().flat_map(|size| designs().map(|d| (size, d))) {
+        let net = Network::designed(4, 4, design);
         let mut x = parameters(&net, &mut rng);
-        for slot in [&net.lstm_bias, &net.reward.bias, &net.value.bias, &net.torso.dense_bias] {
-            slot.of_mut(&mut x).iter_mut().for_each(|w| *w += (size * (2.0 * rng.uniform() - 1.0)) as f32);
+        let heads = [net.reward.hidden.as_ref(), net.value.hidden.as_ref()].into_iter().flatten();
+        for layer in [&net.lstm, &net.torso.dense].into_iter().chain(heads) {
+            layer
+                .bias
+                .as_ref()
+                .unwrap()
+                .of_mut(&mut x)
+                .iter_mut()
+                .for_each(|w| *w += (size * (2.0 * rng.uniform() - 1.0)) as f32);
         }
-        for slot in [&net.lstm_action, &net.reward_action] {
+        for slot in [&net.lstm_action].into_iter().chain(&net.reward.action) {
             slot.of_mut(&mut x).iter_mut().for_each(|w| *w = (8.0 * (2.0 * rng.uniform() - 1.0)) as f32);
         }
         let plain = Plain { net: &net, x: &x };
@@ -287,7 +341,7 @@ fn saturated_gates_and_units_stay_finite_and_follow_the_formula() {
         planner.members(0, &mut members);
         let start = plain.encode(&seen);
         let expected = plain.members(&start, &path);
-        // Rounding grows with the terms: hidden units up to `size`.
+        // Rounding grows with the terms: hidden units, or latent ones from the torso, up to `size` and more.
         for (ours, theirs) in members.iter().zip(&expected) {
             let error = (f64::from(*ours) - theirs).abs();
             assert!(error < 2e-6 * (10.0 + 8.0 * size), "at {size}: {ours}, not {theirs}");
@@ -301,11 +355,14 @@ fn saturated_gates_and_units_stay_finite_and_follow_the_formula() {
 #[test]
 fn rows_of_the_action_of_any_size_follow_the_formula() {
     let mut rng = Rng::from_seed(36);
-    for size in [15.0, 30.0, 60.0, 300.0] {
-        let net = Network::new(4, 4);
+    for (size, design) in [15.0, 30.0, 60.0, 300.0].into_iter().flat_map(|size| designs().map(|d| (size, d)))
+    {
+        let net = Network::designed(4, 4, design);
         let mut x = parameters(&net, &mut rng);
-        let pairs = [(&net.lstm_action, &net.lstm_bias), (&net.reward_action, &net.reward.bias)];
-        for (rows, bias) in pairs {
+        let heads = [Some(&net.reward), net.priors.as_ref().map(|[prior, _]| prior)].into_iter().flatten();
+        let pairs = heads.filter_map(|head| Some((head.action.as_ref()?, head.hidden.as_ref()?)));
+        for (rows, layer) in [(&net.lstm_action, &net.lstm)].into_iter().chain(pairs) {
+            let bias = layer.bias.as_ref().unwrap();
             for w in bias.of_mut(&mut x) {
                 *w -= (size * rng.uniform().round()) as f32;
             }

@@ -1,8 +1,8 @@
-//! The contract between a world and whoever acts in it.
+//! The contract between an environment and whoever acts in it.
 //!
 //! An [`Environment`] owns its generator: a seed and a sequence of actions determine everything, and [`save`] /
 //! [`restore`] carry the *complete* state, generator included, so that a resumed run continues bit by bit. Termination
-//! (the world ended: the future is worth nothing) and truncation (we stopped watching) are different [`StepKind`]s;
+//! (the environment ended: the future is worth nothing) and truncation (we stopped watching) are different [`StepKind`]s;
 //! [`TimeStep::discount`] is zero only at termination.
 //!
 //! [`save`]: Environment::save
@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::minatar::Game;
 use crate::state::StateError;
 use std::fmt;
 
@@ -31,7 +32,7 @@ pub enum StepKind {
     Mid,
     /// The episode is over for good; nothing of value follows.
     Terminated,
-    /// The episode was cut off, although the world would have gone on.
+    /// The episode was cut off, although the environment would have gone on.
     Truncated,
 }
 
@@ -69,7 +70,7 @@ impl TimeStep<()> {
     }
 }
 
-/// What a world shows and what it accepts.
+/// What an environment shows and what it accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// The registered name, such as `minatar:breakout`.
@@ -89,7 +90,26 @@ impl Spec {
     }
 }
 
-/// A world that cannot take a step.
+/// What a person sees of an environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// A board of MinAtar.
+    Board {
+        /// The game, which says how its objects are painted.
+        game: Game,
+        /// `[row, column, channel]`, 0 or 1.
+        cells: Vec<u8>,
+    },
+    /// A square picture.
+    Pixels {
+        /// Pixels a side.
+        side: usize,
+        /// `[row, column, colour]`: red, green and blue.
+        rgb: Vec<u8>,
+    },
+}
+
+/// An environment that cannot take a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepError {
@@ -105,7 +125,7 @@ pub enum StepError {
         /// Which part of the action.
         action: &'static str,
     },
-    /// The physics of the world could not go on: its numbers got too large.
+    /// The physics of the environment could not go on: its numbers got too large.
     Unstable {
         /// After how many control steps of the episode.
         control_steps: u32,
@@ -127,14 +147,14 @@ impl fmt::Display for StepError {
             Self::Action { action, num_actions } => {
                 write!(
                     f,
-                    "action {action} does not exist: this world has the actions 0 to {}",
+                    "action {action} does not exist: this environment has the actions 0 to {}",
                     num_actions - 1
                 )
             }
             Self::NotFinite { action } => write!(f, "action {action} must be a finite number"),
             Self::Unstable { control_steps } => write!(
                 f,
-                "the simulation became unstable after {control_steps} control steps; reset the world to go on"
+                "the simulation became unstable after {control_steps} control steps; reset the environment to go on"
             ),
             Self::Length { what, expected, got } => {
                 write!(f, "{what}: expected length {expected}, got {got}")
@@ -145,7 +165,7 @@ impl fmt::Display for StepError {
 
 impl std::error::Error for StepError {}
 
-/// A world one can act in, one step at a time.
+/// An environment one can act in, one step at a time.
 ///
 /// The `_into` methods never allocate; [`reset`](Self::reset) and [`step`](Self::step) are the comfortable versions.
 pub trait Environment {
@@ -154,7 +174,7 @@ pub trait Environment {
     /// One entry of an observation.
     type Element: Copy + Default;
 
-    /// What the world shows and accepts.
+    /// What the environment shows and accepts.
     fn spec(&self) -> &Spec;
 
     /// Starts an episode and writes its first observation.
@@ -168,7 +188,7 @@ pub trait Environment {
     /// After the end of an episode a step changes nothing, is worth nothing and is again terminated.
     ///
     /// # Errors
-    /// If the action does not exist, the buffer has the wrong length or the world's physics cannot go on. The world has not
+    /// If the action does not exist, the buffer has the wrong length or the physics cannot go on. The environment has not
     /// moved then.
     fn step_into(
         &mut self,
@@ -176,20 +196,27 @@ pub trait Environment {
         observation: &mut [Self::Element],
     ) -> Result<TimeStep<()>, StepError>;
 
-    /// Writes what the world shows now, for instance after [`restore`](Self::restore).
+    /// Writes what the environment shows now, for instance after [`restore`](Self::restore).
     ///
     /// # Errors
     /// If the buffer has the wrong length.
     fn observe_into(&self, observation: &mut [Self::Element]) -> Result<(), StepError>;
 
-    /// The complete state: two worlds with equal states have equal futures.
+    /// The complete state: two environments with equal states have equal futures.
     fn save(&self) -> Vec<u8>;
 
-    /// Takes over a state saved by a world of the same name and options.
+    /// Takes over a state saved by an environment of the same name and options.
     ///
     /// # Errors
-    /// If the bytes are damaged, of another version or of another world. The world is unchanged then.
+    /// If the bytes are damaged, of another version or of another environment. The environment is unchanged then.
     fn restore(&mut self, state: &[u8]) -> Result<(), StateError>;
+
+    /// What a person sees now, if there is something to see. `side` is how many pixels a side are wanted; only
+    /// environments that draw themselves heed it.
+    fn sight(&self, side: usize) -> Option<Sight> {
+        let _ = side;
+        None
+    }
 
     /// Starts an episode.
     fn reset(&mut self) -> TimeStep<Vec<Self::Element>> {
@@ -208,8 +235,11 @@ pub trait Environment {
     }
 }
 
-/// A world with numbered actions and observations of bytes, whichever it is.
-pub type ByteWorld = Box<dyn Environment<Action = usize, Element = u8> + Send>;
+/// An environment whose kind is known only by its actions and observations.
+pub type BoxedEnvironment<A, E> = Box<dyn Environment<Action = A, Element = E> + Send>;
+
+/// An environment with numbered actions and observations of bytes, whichever it is.
+pub type ByteEnvironment = BoxedEnvironment<usize, u8>;
 
 impl<E: Environment + ?Sized> Environment for Box<E> {
     type Action = E::Action;
@@ -237,6 +267,9 @@ impl<E: Environment + ?Sized> Environment for Box<E> {
     }
     fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
         (**self).restore(state)
+    }
+    fn sight(&self, side: usize) -> Option<Sight> {
+        (**self).sight(side)
     }
 }
 

@@ -1,13 +1,16 @@
-//! WORLDS in which to study implicit value ensembles.
+//! Environments in which to study implicit value ensembles.
 //!
-//! - [`Environment`]: the contract of a world; [`VectorEnvironment`] steps many at once, [`TimeLimit`] wraps one.
-//! - [`registry`]: worlds by name and `key=value` options.
+//! - [`Environment`]: the contract of one; [`BatchedEnvironment`]: that of many which take their steps together, such as
+//!   [`VectorEnvironment`] of any or Procgen by itself; [`Environments`]: where either comes from; [`TimeLimit`] wraps one.
+//! - [`registry`]: environments by name and `key=value` options, and what each offers.
 //! - [`grid`]: the gridworld of Figures 3 and 5.
 //! - [`minatar`]: five small Atari-like games, step by step equal to the original.
 //! - [`procgen`]: sixteen games with generated levels, by the original library.
 //! - [`walker`]: the planar walker of dm_control on the real MuJoCo.
 //! - [`native`]: the libraries that these two need, found or fetched.
 
+mod action;
+mod batched;
 mod environment;
 pub mod grid;
 pub mod minatar;
@@ -22,9 +25,13 @@ mod vector;
 pub mod walker;
 mod wrappers;
 
-pub use environment::{ByteWorld, Environment, Spec, StepError, StepKind, TimeStep};
+pub use action::Action;
+pub use batched::{Batch, BatchedEnvironment, BoxedBatch, Environments};
+pub use environment::{
+    BoxedEnvironment, ByteEnvironment, Environment, Sight, Spec, StepError, StepKind, TimeStep,
+};
 pub use nearest::nearest;
 pub use registry::OptionError;
 pub use state::{StateError, fnv1a};
-pub use vector::{Batch, VectorEnvironment};
+pub use vector::VectorEnvironment;
 pub use wrappers::TimeLimit;

@@ -1,4 +1,4 @@
-//! The generator of NumPy's `RandomState`: the Mersenne Twister MT19937, and the two draws that worlds make of it.
+//! The generator of NumPy's `RandomState`: the Mersenne Twister MT19937, and the two draws that environments make of it.
 //!
 //! It exists for parity with recorded runs of the originals; everything else uses [`ive::Rng`].
 //!

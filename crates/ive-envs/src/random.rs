@@ -1,11 +1,11 @@
-//! The draws that worlds make, from our own generator or from NumPy's.
+//! The draws that environments make, from our own generator or from NumPy's.
 
 use crate::mt19937::Mt19937;
 use crate::registry::OptionError;
 use crate::state::{Archive, StateError};
 use ive::Rng;
 
-/// Where a world draws from.
+/// Where an environment draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Generator {
     /// Our own generator, [`ive::Rng`].
@@ -35,7 +35,7 @@ impl Generator {
     }
 }
 
-/// A source of the two kinds of draw that worlds make.
+/// A source of the two kinds of draw that environments make.
 pub(crate) trait Random: Clone + std::fmt::Debug + Send {
     /// The source of a seed.
     fn from_seed(seed: u64) -> Self;
@@ -85,7 +85,7 @@ impl Random for Mt19937 {
     }
 }
 
-/// A source that is chosen when the program runs, for worlds that draw rarely.
+/// A source that is chosen when the program runs, for environments that draw rarely.
 #[derive(Clone, Debug)]
 pub(crate) enum Stream {
     /// Our own generator.

@@ -1,33 +1,35 @@
-//! Worlds by name: `minatar:breakout`, with options as `key=value`.
+//! Environments by name: `minatar:breakout`, with options as `key=value`.
 //!
-//! [`open`] makes any of them, as a [`World`]: they do not all have the same kind of action and observation. [`make`] makes
-//! those with numbered actions and bytes to look at, which is what most agents know.
+//! [`Registered`] is one of them with its options: checked, described, and opened when somebody asks, one at a time or as a
+//! batch. [`open`] and [`make`] are short for it; `make` makes those with numbered actions and bytes to look at.
 
 mod options;
+mod registered;
 
 pub(crate) use options::choice;
 pub use options::{OptionError, OptionInfo};
+pub use registered::{Bytes, Pictures, Registered, States, names_of};
 
-use crate::environment::{ByteWorld, Environment};
+use crate::environment::{ByteEnvironment, Environment};
 use crate::walker::task::{MOTOR_NAMES, OBSERVATION, OBSERVATION_NAMES};
 use crate::walker::{Pixels, Walker};
 use crate::{minatar, nearest, procgen, walker};
 use std::fmt;
 
-/// A world, whichever it is.
-pub enum World {
+/// An environment, whichever it is.
+pub enum AnyEnvironment {
     /// Numbered actions, bytes to look at: MinAtar and Procgen.
-    Bytes(ByteWorld),
+    Bytes(ByteEnvironment),
     /// Six numbers as an action, 24 to look at.
     Walker(Box<Walker>),
     /// Six numbers as an action, a picture to look at.
     Pixels(Box<Pixels>),
 }
 
-impl fmt::Debug for World {
+impl fmt::Debug for AnyEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes(world) => write!(f, "World({})", world.spec().name),
+            Self::Bytes(world) => write!(f, "Environment({})", world.spec().name),
             Self::Walker(world) => world.fmt(f),
             Self::Pixels(world) => world.fmt(f),
         }
@@ -43,7 +45,43 @@ pub enum ActionKind {
     Continuous,
 }
 
-/// A world that can be made by name, for people.
+/// What an observation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservationKind {
+    /// Cells that hold objects or not: bytes 0 or 1, `[row, column, channel]`.
+    Board,
+    /// A picture: bytes 0 to 255, `[row, column, colour]`.
+    Pixels,
+    /// Real numbers, each with a meaning of its own.
+    Vector,
+}
+
+/// What an environment offers, and what an agent wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// What one sees.
+    pub observation: ObservationKind,
+    /// What one does.
+    pub action: ActionKind,
+}
+
+impl fmt::Display for Kinds {
+    /// `boards with numbered actions`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seen = match self.observation {
+            ObservationKind::Board => "boards",
+            ObservationKind::Pixels => "pixels",
+            ObservationKind::Vector => "vectors of numbers",
+        };
+        let done = match self.action {
+            ActionKind::Numbered => "numbered",
+            ActionKind::Continuous => "continuous",
+        };
+        write!(f, "{seen} with {done} actions")
+    }
+}
+
+/// An environment that can be made by name, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -122,7 +160,7 @@ impl Entry {
 }
 
 /// The options of a walker by name: what it shows, and those of [`walker::Options`].
-const WALKER_OPTIONS: [OptionInfo; 4] = [
+const WALKER_OPTIONS: [OptionInfo; 5] = [
     OptionInfo {
         key: "observation",
         default: "state",
@@ -132,9 +170,10 @@ const WALKER_OPTIONS: [OptionInfo; 4] = [
     walker::OPTIONS[0],
     walker::OPTIONS[1],
     walker::OPTIONS[2],
+    walker::OPTIONS[3],
 ];
 
-/// All worlds, sorted by name.
+/// All environments, sorted by name.
 pub fn entries() -> Vec<Entry> {
     let minatar = minatar::Game::ALL.map(Entry::of_minatar);
     let procgen = procgen::Game::ALL.map(Entry::of_procgen);
@@ -142,10 +181,10 @@ pub fn entries() -> Vec<Entry> {
     minatar.into_iter().chain(procgen).chain(walker).collect()
 }
 
-/// The world of a name, described.
+/// The environment of a name, described.
 ///
 /// # Errors
-/// If there is no such world.
+/// If there is no such environment.
 pub fn find(name: &str) -> Result<Entry, OptionError> {
     let all = entries();
     if let Some(entry) = all.iter().find(|entry| entry.name == name) {
@@ -178,12 +217,12 @@ fn names_like(name: &str) -> String {
     shown.collect::<Vec<_>>().join("; ")
 }
 
-/// Makes a world by name, seeded, whatever its actions and observations are.
+/// Makes an environment by name, seeded, whatever its actions and observations are.
 ///
 /// ```no_run
-/// use ive_envs::{Environment, registry::{self, World}};
+/// use ive_envs::{Environment, registry::{self, AnyEnvironment}};
 /// let mut episode = 0.0;
-/// if let World::Pixels(mut world) = registry::open("walker:walk", &[("observation", "pixels")], 3)? {
+/// if let AnyEnvironment::Pixels(mut world) = registry::open("walker:walk", &[("observation", "pixels")], 3)? {
 ///     let picture = world.reset().observation;
 ///     assert_eq!(picture.len(), 64 * 64 * 3);
 ///     episode += world.step([0.0; 6])?.reward;
@@ -192,27 +231,12 @@ fn names_like(name: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// If the world or an option does not exist, an option cannot have its value, or a native library cannot be had.
-pub fn open(name: &str, options: &[(&str, &str)], seed: u64) -> Result<World, OptionError> {
-    let Some(task) = walker_task(name) else { return make(name, options, seed).map(World::Bytes) };
-    let (mut chosen, mut pixels) = (walker::Options::default(), false);
-    for (key, value) in options {
-        match *key {
-            "observation" => pixels = choice(key, value, "pixels", "state")?,
-            key if walker::OPTIONS.iter().any(|option| option.key == key) => chosen.set(key, value)?,
-            key => return Err(OptionError::unknown(key, &WALKER_OPTIONS)),
-        }
-    }
-    let walker = walker::make(task, &chosen, seed)?;
-    Ok(if pixels { World::Pixels(Box::new(Pixels::new(walker))) } else { World::Walker(Box::new(walker)) })
+/// If the environment or an option does not exist, an option cannot have its value, or a native library cannot be had.
+pub fn open(name: &str, options: &[(&str, &str)], seed: u64) -> Result<AnyEnvironment, OptionError> {
+    Registered::new(name, options)?.open(seed)
 }
 
-/// The task of a walker with this name, if it is one.
-fn walker_task(name: &str) -> Option<walker::Task> {
-    name.strip_prefix("walker:").and_then(walker::Task::from_name)
-}
-
-/// Makes a world with numbered actions and observations of bytes by name, seeded.
+/// Makes an environment with numbered actions and observations of bytes by name, seeded.
 ///
 /// ```
 /// use ive_envs::{Environment, registry};
@@ -224,22 +248,16 @@ fn walker_task(name: &str) -> Option<walker::Task> {
 /// ```
 ///
 /// # Errors
-/// If the world or an option does not exist, the world has no numbered actions, an option cannot have its value, or a native
+/// If the environment or an option does not exist, it has no numbered actions, an option cannot have its value, or a native
 /// library cannot be had.
-pub fn make(name: &str, options: &[(&str, &str)], seed: u64) -> Result<ByteWorld, OptionError> {
-    let entry = find(name)?;
-    if entry.action_kind != ActionKind::Numbered {
-        return Err(OptionError::NotNumbered { name: entry.name });
+pub fn make(name: &str, options: &[(&str, &str)], seed: u64) -> Result<ByteEnvironment, OptionError> {
+    if find(name)?.action_kind != ActionKind::Numbered {
+        return Err(OptionError::NotNumbered { name: name.to_owned() });
     }
-    let (family, game) = entry.name.split_once(':').unwrap_or_default();
-    if let Some(game) = procgen::Game::from_name(game).filter(|_| family == "procgen") {
-        let mut chosen = procgen::Options::default();
-        options.iter().try_for_each(|(key, value)| chosen.set(key, value))?;
-        return procgen::make(game, &chosen, seed);
+    match Registered::new(name, options)?.open(seed)? {
+        AnyEnvironment::Bytes(environment) => Ok(environment),
+        AnyEnvironment::Walker(_) | AnyEnvironment::Pixels(_) => {
+            Err(OptionError::NotNumbered { name: name.to_owned() })
+        }
     }
-    let game = minatar::Game::from_name(game).filter(|_| family == "minatar");
-    let game = game.ok_or_else(|| OptionError::UnknownName { name: name.into(), near: Vec::new() })?;
-    let mut chosen = minatar::Options::default();
-    options.iter().try_for_each(|(key, value)| chosen.set(key, value))?;
-    minatar::make(game, &chosen, seed)
 }

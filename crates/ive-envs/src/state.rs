@@ -1,9 +1,9 @@
 //! Saved states: bytes with a header that says whose they are and a checksum that says whether they are whole.
 //!
 //! Layout: `IVEW`, version (u16), owner (u16 length and UTF-8), the fields, FNV-1a 64 of all that. Numbers are little
-//! endian. A world lists its fields once, in a function that an [`Archive`] walks in either direction, so that saving
+//! endian. An environment lists its fields once, in a function that an [`Archive`] walks in either direction, so that saving
 //! and restoring cannot drift apart; every number carries the range in which it has a meaning, so that no bytes
-//! whatever can put a world into a state it cannot reach.
+//! whatever can put an environment into a state it cannot reach.
 
 use crate::environment::StepKind;
 use std::fmt;
@@ -25,11 +25,11 @@ pub enum StateError {
         /// The version that we read.
         supported: u16,
     },
-    /// Saved by another world, or with other options.
+    /// Saved by another environment, or with other options.
     Foreign {
-        /// The world that was to be restored.
+        /// The environment that was to be restored.
         expected: String,
-        /// The world that was saved.
+        /// The environment that was saved.
         found: String,
     },
     /// The bytes were changed or cut since they were saved.

@@ -1,11 +1,12 @@
-//! Many worlds in step, each starting over by itself.
+//! Many environments in step, each starting over by itself.
 
+use crate::batched::Batch;
 use crate::environment::{Environment, StepError, StepKind, same_length};
 use crate::state::StateError;
 
-/// Worlds of one kind that take their steps together.
+/// Environments of one kind that take their steps together.
 ///
-/// A world whose episode ends starts the next one within the same step: its [`Batch::rewards`] and [`Batch::kinds`]
+/// An environment whose episode ends starts the next one within the same step: its [`Batch::rewards`] and [`Batch::kinds`]
 /// belong to the end, its row of [`Batch::observations`] is the new beginning, and what was seen last is kept in
 /// [`Batch::last_observations`].
 ///
@@ -31,23 +32,8 @@ pub struct VectorEnvironment<E: Environment> {
     kinds: Vec<StepKind>,
 }
 
-/// What all worlds show after a step, world by world.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<'a, T> {
-    /// What to act upon next, `[world, observation]`.
-    pub observations: &'a [T],
-    /// The last observation of the episode that just ended, `[world, observation]`; meaningless for other worlds.
-    pub last_observations: &'a [T],
-    /// The rewards of the step.
-    pub rewards: &'a [f64],
-    /// 0 where an episode was terminated, else 1.
-    pub discounts: &'a [f64],
-    /// How the step ended.
-    pub kinds: &'a [StepKind],
-}
-
 impl<E: Environment> VectorEnvironment<E> {
-    /// These worlds together; call [`reset`](Self::reset) to begin.
+    /// These environments together; call [`reset`](Self::reset) to begin.
     ///
     /// # Errors
     /// If there is none, or their observations differ in length.
@@ -69,15 +55,15 @@ impl<E: Environment> VectorEnvironment<E> {
         })
     }
 
-    /// The worlds themselves.
-    pub fn worlds(&self) -> &[E] {
+    /// The environments themselves.
+    pub fn environments(&self) -> &[E] {
         &self.worlds
     }
 
-    /// Starts an episode in every world.
+    /// Starts an episode in every environment.
     ///
     /// # Errors
-    /// If a world refuses.
+    /// If an environment refuses.
     pub fn reset(&mut self) -> Result<Batch<'_, E::Element>, StepError> {
         for (world, observation) in
             self.worlds.iter_mut().zip(self.observations.chunks_exact_mut(self.length))
@@ -90,10 +76,10 @@ impl<E: Environment> VectorEnvironment<E> {
         Ok(self.batch())
     }
 
-    /// One step in every world, with an action for each.
+    /// One step in every environment, with an action for each.
     ///
     /// # Errors
-    /// If the number of actions is wrong, or a world refuses its action; the worlds before that one have moved then.
+    /// If the number of actions is wrong, or an environment refuses its action; the environments before that one have moved then.
     pub fn step(&mut self, actions: &[E::Action]) -> Result<Batch<'_, E::Element>, StepError> {
         same_length("actions", self.worlds.len(), actions.len())?;
         let mut observations = self.observations.chunks_exact_mut(self.length);
@@ -111,7 +97,7 @@ impl<E: Environment> VectorEnvironment<E> {
         Ok(self.batch())
     }
 
-    /// What all worlds show now.
+    /// What all environments show now.
     pub fn batch(&self) -> Batch<'_, E::Element> {
         Batch {
             observations: &self.observations,
@@ -122,7 +108,7 @@ impl<E: Environment> VectorEnvironment<E> {
         }
     }
 
-    /// The complete state of every world.
+    /// The complete state of every environment.
     pub fn save(&self) -> Vec<Vec<u8>> {
         self.worlds.iter().map(E::save).collect()
     }
@@ -130,7 +116,7 @@ impl<E: Environment> VectorEnvironment<E> {
     /// Takes over saved states; [`batch`](Self::batch) then shows their observations, without a reward.
     ///
     /// # Errors
-    /// If the number of states is wrong or one of them is refused; the worlds before that one have changed then.
+    /// If the number of states is wrong or one of them is refused; the environments before that one have changed then.
     pub fn restore(&mut self, states: &[Vec<u8>]) -> Result<(), StateError> {
         let wrong = StateError::Corrupt { what: "it holds another number of worlds" };
         if states.len() != self.worlds.len() {
@@ -153,7 +139,7 @@ mod tests {
     use crate::{Environment, StepKind, VectorEnvironment, registry};
     use ive::Rng;
 
-    /// A batch is nothing but its worlds one by one.
+    /// A batch is nothing but its environments one by one.
     #[test]
     fn batch_equals_single_worlds_with_resets_by_hand() {
         let make = |seed| registry::make("minatar:breakout", &[], seed).unwrap();
@@ -211,7 +197,7 @@ mod tests {
         let mut batch = VectorEnvironment::new(vec![world]).unwrap();
         assert_eq!(batch.step(&[]).unwrap_err().to_string(), "actions: expected length 1, got 0");
         let refused = batch.step(&[6]).unwrap_err().to_string();
-        assert_eq!(refused, "action 6 does not exist: this world has the actions 0 to 5");
-        assert!(VectorEnvironment::<crate::minatar::ByteWorld>::new(Vec::new()).is_err());
+        assert_eq!(refused, "action 6 does not exist: this environment has the actions 0 to 5");
+        assert!(VectorEnvironment::<crate::ByteEnvironment>::new(Vec::new()).is_err());
     }
 }

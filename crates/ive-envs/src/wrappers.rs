@@ -1,9 +1,9 @@
-//! Worlds around worlds.
+//! Environments around environments.
 
-use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep};
+use crate::environment::{Environment, Sight, Spec, StepError, StepKind, TimeStep};
 use crate::state::{Archive, StateError};
 
-/// A world whose episodes are truncated after a number of steps.
+/// An environment whose episodes are truncated after a number of steps.
 ///
 /// ```
 /// use ive_envs::{Environment, StepKind, TimeLimit, registry};
@@ -21,7 +21,7 @@ pub struct TimeLimit<E> {
 }
 
 impl<E: Environment> TimeLimit<E> {
-    /// The world, stopped after `limit` steps of an episode.
+    /// The environment, stopped after `limit` steps of an episode.
     pub fn new(inner: E, limit: u32) -> Self {
         Self { inner, limit, elapsed: 0 }
     }
@@ -66,6 +66,10 @@ impl<E: Environment> Environment for TimeLimit<E> {
         self.inner.observe_into(observation)
     }
 
+    fn sight(&self, side: usize) -> Option<Sight> {
+        self.inner.sight(side)
+    }
+
     fn save(&self) -> Vec<u8> {
         let mut archive = Archive::saving(&self.identity());
         let written = archive.word(&mut u64::from(self.elapsed));
@@ -89,9 +93,9 @@ impl<E: Environment> Environment for TimeLimit<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{minatar::ByteWorld, registry};
+    use crate::{ByteEnvironment, registry};
 
-    fn limited(name: &str, limit: u32) -> TimeLimit<ByteWorld> {
+    fn limited(name: &str, limit: u32) -> TimeLimit<ByteEnvironment> {
         TimeLimit::new(registry::make(name, &[], 0).unwrap(), limit)
     }
 

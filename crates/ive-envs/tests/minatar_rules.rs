@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use ive::Rng;
-use ive_envs::minatar::{ByteWorld, Game, Generator, Options, make};
-use ive_envs::{Environment, StateError, StepKind, fnv1a};
+use ive_envs::minatar::{Game, Generator, Options, make};
+use ive_envs::{ByteEnvironment, Environment, StateError, StepKind, fnv1a};
 
-fn world(game: Game, generator: Generator, seed: u64) -> ByteWorld {
+fn world(game: Game, generator: Generator, seed: u64) -> ByteEnvironment {
     make(game, &Options { generator, ..Options::default() }, seed).unwrap()
 }
 
@@ -88,7 +88,7 @@ fn nothing_is_where_it_cannot_be() {
 }
 
 /// Plays on for some steps and says what happened.
-fn future(world: &mut ByteWorld, steps: usize) -> Vec<(u64, f64, StepKind)> {
+fn future(world: &mut ByteEnvironment, steps: usize) -> Vec<(u64, f64, StepKind)> {
     let mut rng = Rng::from_seed(5);
     (0..steps)
         .map(|_| {

@@ -1,6 +1,6 @@
 //! Environments of Procgen give back what they take. Alone in its file, because it looks at the memory of the whole process.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod memory;
@@ -8,7 +8,8 @@ mod memory;
 use ive_envs::native::{self, Package};
 use ive_envs::procgen::{Game, Mode, Options, Procgen};
 
-/// The buffers alone of one of these instances are 98 kB: if a tenth of them stayed behind, 1,000 would make 10 MB.
+/// The buffers alone of one of these instances are 98 kB: if a hundredth of them stayed behind, 1,000 would make 980 kB. The
+/// library keeps some tens of kilobytes of what it loads when it is first needed.
 #[test]
 fn a_thousand_instances_leave_no_memory_behind() {
     if native::for_tests(Package::Procgen).is_none() {
@@ -23,5 +24,5 @@ fn a_thousand_instances_leave_no_memory_behind() {
         let saved = games.save();
         games.restore(&saved).unwrap();
     });
-    assert!(grown < 5000, "{grown} kB more after 1,000 instances");
+    assert!(grown < 500, "{grown} kB more after 1,000 instances");
 }

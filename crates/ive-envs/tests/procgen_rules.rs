@@ -352,7 +352,7 @@ fn bad_actions_are_refused_and_nothing_moves() {
     let saved = games.save();
     assert_eq!(games.step(&[4]).unwrap_err().to_string(), "actions: expected length 2, got 1");
     let refused = games.step(&[4, 15]).unwrap_err().to_string();
-    assert_eq!(refused, "action 15 does not exist: this world has the actions 0 to 14");
+    assert_eq!(refused, "action 15 does not exist: this environment has the actions 0 to 14");
     assert_eq!(games.save(), saved);
 }
 

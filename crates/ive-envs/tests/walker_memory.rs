@@ -1,6 +1,6 @@
 //! Walkers give back what they take. Alone in its file, because it looks at the memory of the whole process.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod memory;
@@ -9,7 +9,7 @@ use ive_envs::Environment;
 use ive_envs::native::{self, Package};
 use ive_envs::walker::{Options, Task, make};
 
-/// A walker touches some 40 kB of its simulation in three steps. A thousand of them kept would be 40 MB.
+/// A walker touches some 40 kB of its simulation in three steps. If a hundredth of that stayed behind, 1,000 would make 400 kB.
 #[test]
 fn a_thousand_walkers_leave_no_memory_behind() {
     if native::for_tests(Package::Mujoco).is_none() {
@@ -22,5 +22,5 @@ fn a_thousand_walkers_leave_no_memory_behind() {
         let saved = world.save();
         world.restore(&saved).unwrap();
     });
-    assert!(grown < 1000, "{grown} kB more after 1,000 walkers");
+    assert!(grown < 100, "{grown} kB more after 1,000 walkers");
 }

@@ -39,7 +39,12 @@ fn numbers(values: &Value) -> Vec<f64> {
 }
 
 fn original(task: Task, seed: u64) -> Walker {
-    make(task, &Options { repeat: 1, threshold: 0.0, generator: Generator::NumPy }, seed).unwrap()
+    make(
+        task,
+        &Options { repeat: 1, threshold: 0.0, generator: Generator::NumPy, ..Options::default() },
+        seed,
+    )
+    .unwrap()
 }
 
 /// The actions of the recordings; `walker_parity.py` has the formula.

@@ -6,7 +6,7 @@
 
 use ive::Rng;
 use ive_envs::native::{self, Package};
-use ive_envs::registry::{self, ActionKind, World};
+use ive_envs::registry::{self, ActionKind, AnyEnvironment};
 use ive_envs::walker::picture::Renderer;
 use ive_envs::walker::{Action, Options, Pixels, Task, make};
 use ive_envs::{Environment, VectorEnvironment};
@@ -53,7 +53,7 @@ fn what_a_walker_cannot_be_is_refused_with_what_can() {
     );
     assert_eq!(
         refused(&[("sticky", "0")]),
-        "no option is called `sticky`; there is observation, repeat, threshold, rng"
+        "no option is called `sticky`; there is observation, repeat, threshold, rng, start"
     );
     assert_eq!(refused(&[("threshold", "NaN")]), "threshold cannot be `NaN`: it must be a reward, 0 to 1");
     let error = registry::make("walker:walk", &[], 0).err().unwrap().to_string();
@@ -69,16 +69,20 @@ fn a_name_and_its_options_make_the_walker_that_they_say() {
         return;
     }
     let options = [("repeat", "5"), ("threshold", "0.25"), ("rng", "numpy")];
-    let World::Walker(mut walker) = registry::open("walker:run", &options, 7).unwrap() else { panic!() };
+    let AnyEnvironment::Walker(mut walker) = registry::open("walker:run", &options, 7).unwrap() else {
+        panic!()
+    };
     assert_eq!((walker.task(), walker.spec().name.as_str()), (Task::Run, "walker:run"));
     assert_eq!(walker.options().to_string(), "repeat=5 threshold=0.25 rng=numpy");
     let seen = [options.as_slice(), &[("observation", "pixels")]].concat();
-    let World::Pixels(mut pixels) = registry::open("walker:run", &seen, 7).unwrap() else { panic!() };
+    let AnyEnvironment::Pixels(mut pixels) = registry::open("walker:run", &seen, 7).unwrap() else {
+        panic!()
+    };
     assert_eq!(pixels.spec().shape, [64, 64, 3]);
     walker.reset();
     pixels.reset();
     assert_eq!(pixels.walker().qpos(), walker.qpos());
-    assert!(matches!(registry::open("minatar:asterix", &[], 0), Ok(World::Bytes(_))));
+    assert!(matches!(registry::open("minatar:asterix", &[], 0), Ok(AnyEnvironment::Bytes(_))));
 }
 
 /// A picture is that of the pose after the step, and rewards and ends are the walker's.

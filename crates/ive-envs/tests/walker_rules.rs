@@ -56,7 +56,7 @@ fn restored_walker_continues_bit_by_bit() {
         return;
     }
     for generator in [Generator::Ive, Generator::NumPy] {
-        let options = Options { repeat: 1, threshold: 0.1, generator };
+        let options = Options { repeat: 1, threshold: 0.1, generator, ..Options::default() };
         // At the start, in the air, on the floor, close to the end, and at it.
         for steps in [0, 1, 20, 300, 700, EPISODE as usize - 1] {
             let mut world = make(Task::Run, &options, 5).unwrap();
@@ -226,7 +226,7 @@ fn unstable_physics_is_an_error_and_changes_nothing() {
             }
             let refused = refused.expect("nothing stays stable at this depth");
             assert!(matches!(refused, StepError::Unstable { .. }));
-            assert!(refused.to_string().contains("reset the world"), "{refused}");
+            assert!(refused.to_string().contains("reset the environment"), "{refused}");
             assert_eq!(world.save(), before);
             assert_eq!(world.step([0.0; 6]), Err(refused), "it happens again");
             assert_eq!(world.save(), before);

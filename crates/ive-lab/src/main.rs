@@ -1,71 +1,7 @@
 //! The `ive` command.
 
-// They panic when a pipe is closed or a terminal gone; `output` does not.
-#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
-
-mod bench;
-mod claim;
-mod cli;
-mod commands;
-mod count;
-mod eval;
-mod exit;
-mod experiments;
-mod lock;
-mod output;
-mod progress;
-mod report;
-mod run;
-mod settings;
-mod store;
-
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, error::ErrorKind};
-
-use cli::{Cli, Command};
-use commands::{env, eval as evaluate, play, reproduce, runs, setup, train};
-use exit::{Failure, Outcome};
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(e) => {
-            // Help and version are what was asked for; everything else is a usage error with our code.
-            let printed = e.print();
-            return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => end(output::written(printed)),
-                _ => ExitCode::from(Failure::usage("").code),
-            };
-        }
-    };
-    let outcome = match &cli.command {
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Train(args) => train::run(args),
-        Command::Runs(args) => runs::run(args),
-        Command::Eval(args) => evaluate::run(args),
-        Command::Env(args) => env::run(args),
-        Command::Play(args) => play::run(args),
-        Command::Setup(args) => setup::run(args),
-        Command::Bench(args) => bench::run(args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "ive", &mut script);
-            output::bytes(&script)
-        }
-    };
-    end(outcome)
-}
-
-/// Tells what went wrong, if anything did.
-fn end(outcome: Outcome) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.message.is_empty() {
-                output::say(&format!("ive: {}", failure.message));
-            }
-            ExitCode::from(failure.code)
-        }
-    }
+    ive_lab::main()
 }

@@ -18,6 +18,8 @@ pub struct Session {
     stop: Arc<AtomicBool>,
     /// No progress, for machines.
     pub quiet: bool,
+    /// Runs that are not finished are not made here: another engine made those that there are. What is asked of finished ones is done.
+    pub only_finished: bool,
 }
 
 impl Session {
@@ -32,13 +34,18 @@ impl Session {
             flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
         }
         flag::register(SIGUSR1, Arc::clone(&stop)).map_err(failed)?;
-        Ok(Self { stop, quiet })
+        Ok(Self { stop, quiet, only_finished: false })
     }
 
     /// A session that nobody interrupts, for tests.
     #[cfg(test)]
     pub fn silent(stop: &Arc<AtomicBool>) -> Self {
-        Self { stop: Arc::clone(stop), quiet: true }
+        Self { stop: Arc::clone(stop), quiet: true, only_finished: false }
+    }
+
+    /// Asks the work to stop, as a signal would.
+    pub fn ask_to_stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether somebody asked to stop.

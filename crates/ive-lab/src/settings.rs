@@ -83,10 +83,14 @@ impl Layers {
             Some(Value::Integer(_)) if crate::count::whole(text).is_some() => {
                 crate::count::whole(text).and_then(|n| i64::try_from(n).ok()).map(Value::Integer)
             }
-            // A list of words can be typed without brackets and quotes: games=breakout,asterix.
-            Some(Value::Array(old)) if old.iter().all(Value::is_str) && !text.starts_with('[') => {
-                let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-                Some(Value::Array(words.map(|word| Value::String(word.to_owned())).collect()))
+            // A list can be typed without brackets, and its words without quotes: games=breakout,asterix.
+            Some(Value::Array(old)) if !text.starts_with('[') => {
+                if old.iter().all(Value::is_str) && !old.is_empty() {
+                    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+                    Some(Value::Array(words.map(|word| Value::String(word.to_owned())).collect()))
+                } else {
+                    format!("x = [{text}]").parse::<Table>().ok().and_then(|mut t| t.remove("x"))
+                }
             }
             _ => format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x")),
         };
@@ -184,10 +188,34 @@ pub fn suggest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Strin
 /// `Ok` when `min ≤ value ≤ max`; the error names field, value and range.
 pub fn range(field: &str, value: impl Into<f64>, min: f64, max: f64) -> Outcome {
     let value = value.into();
-    if value >= min && value <= max {
-        return Ok(());
+    let outside = |_| Failure::config(format!("{field}: {value} is outside the range {min} to {max}"));
+    ive::in_range("setting", value, min, max).map_err(outside)
+}
+
+/// What a list of names stands for: each must be known and given once, and there must be one.
+pub fn named<T: Copy + PartialEq>(
+    field: &str,
+    names: &[String],
+    known: &[(&'static str, T)],
+) -> Outcome<Vec<T>> {
+    let mut found = Vec::new();
+    for name in names {
+        let Some((_, item)) = known.iter().find(|(word, _)| word == name) else {
+            let words: Vec<String> = known.iter().map(|(word, _)| (*word).to_owned()).collect();
+            return Err(Failure::config(format!(
+                "{field}: there is no `{name}`{}",
+                suggest(name, words.iter())
+            )));
+        };
+        if found.contains(item) {
+            return Err(Failure::config(format!("{field}: `{name}` is there twice")));
+        }
+        found.push(*item);
     }
-    Err(Failure::config(format!("{field}: {value} is outside the range {min} to {max}")))
+    if found.is_empty() {
+        return Err(Failure::config(format!("{field}: at least one is needed")));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

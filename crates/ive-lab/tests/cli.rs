@@ -340,16 +340,20 @@ fn walkers_refuse_what_makes_no_sense() {
     let play = |rest: &str| dir.ive(&format!("play walker:walk --gif x.gif {rest}"));
     refused(&play(""), 64, &["walker:walk has no keyboard control", "--policy random or --policy zero"]);
     refused(&play("--policy zero --scale 17"), 64, &["1 to 16 times 64 pixels"]);
-    refused(&play("--policy runs/mine"), 64, &["no agent for the walker yet"]);
+    refused(&play("--policy runs/mine"), 64, &["--policy takes keyboard, random or a run"]);
     refused(
         &dir.ive("play minatar:breakout --policy zero --gif x.gif"),
         64,
         &["--policy zero is for the walker"],
     );
-    for env in ["walker:walk", "procgen:coinrun"] {
-        let words =
-            format!("there is no agent for {env} yet; all agents learn minatar:asterix, minatar:breakout");
-        refused(&dir.ive(&format!("train dqn --env {env} --steps 10")), 64, &[&words]);
+    for (env, kinds) in [
+        ("walker:walk", "vectors of numbers with continuous actions"),
+        ("walker:walk -o observation=pixels", "pixels with continuous actions"),
+        ("procgen:coinrun", "pixels with numbered actions"),
+    ] {
+        let fits = "what fits: minatar:asterix, minatar:breakout";
+        let words = ["dqn learns boards with numbered actions", kinds, fits];
+        refused(&dir.ive(&format!("train dqn --env {env} --steps 10 --dry-run")), 64, &words);
     }
 }
 

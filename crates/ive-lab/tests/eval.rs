@@ -229,3 +229,32 @@ fn what_is_no_run_or_no_place_for_a_file_is_refused() {
     std::fs::write(dir.0.join("broken/config.toml"), "agent = 3").unwrap();
     refused(&dir.ive("eval broken"), 65, &["broken/config.toml is damaged"]);
 }
+
+/// From ordinary episodes to a guard, and from the guard to a fallback.
+#[test]
+fn a_guard_of_ordinary_episodes_watches_shifted_ones() {
+    let dir = Scratch::new("eval-guard");
+    train(&dir, "mu-ive", "runs/it");
+    assert!(dir.ive("eval it --episodes 9 --csv ordinary.csv").status.success());
+    let made = dir.ive("calibrate ordinary.csv --score sigma --rate 0.1 -o guard.json");
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    // The threshold is the largest σ of all: in the same episodes there is no alarm.
+    let usual = json_of(&dir, "eval it --episodes 9 --guard guard.json --fallback left --json");
+    assert_eq!(usual["summary"]["alarms"]["mean"], 0.0);
+    let shifted = "eval it --episodes 9 --option sticky=0.5 --seed 3 --guard guard.json --fallback left --csv shifted.csv";
+    assert!(dir.ive(shifted).status.success());
+    for row in csv(&dir.0.join("shifted.csv")) {
+        assert_eq!(row["alarm"], row["fallback"]);
+        assert!(row["fallback"] == "0" || row["action"] == "left");
+    }
+    refused(
+        &dir.ive("eval it --guard guard.json --fallback jump"),
+        64,
+        &["--fallback", "there is no action `jump`"],
+    );
+    refused(&dir.ive("eval it --option sticky=2"), 64, &["sticky"]);
+    refused(&dir.ive("eval it --corrupt fog"), 64, &["--corrupt", "empty board"]);
+    let value = dir.ive("calibrate ordinary.csv --score realised --rate 0.1 -o other.json");
+    assert!(value.status.success());
+    refused(&dir.ive("eval it --guard other.json"), 64, &["judges `realised`"]);
+}

@@ -40,6 +40,16 @@ fn commands() -> Vec<String> {
         "eval it --episodes 2",
         "eval it --strange --states 4",
         "eval it --strange --states 4 --json",
+        "score --example logs",
+        "score logs/ordinary.npz --gamma 0.9",
+        "score logs/ordinary.npz --gamma 0.9 --json",
+        "score logs/ordinary.npz --gamma 0.9 --out -",
+        "ood --in logs/ordinary.npz --out logs/shifted.npz --gamma 0.9 --replicates 100",
+        "ood --in logs/ordinary.npz --out logs/shifted.npz --gamma 0.9 --replicates 100 --json",
+        "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o guard.json",
+        "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o - --score std",
+        "guard guard.json --scores logs/shifted.npz",
+        "guard guard.json --scores logs/shifted.npz --stop --json",
         "reproduce maps --dry-run",
         "play minatar:breakout --policy random --steps 2 --gif x.gif",
         "setup --check",
@@ -56,6 +66,9 @@ fn scratch(name: &str) -> Scratch {
     let dir = Scratch::new(name);
     let trained = dir.ive(&format!("{TRAIN} it --json"));
     assert!(trained.status.success(), "{}", text(&trained.stderr));
+    for line in ["score --example logs", "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o guard.json"] {
+        assert!(dir.ive(line).status.success(), "{line}");
+    }
     dir
 }
 
@@ -83,9 +96,13 @@ fn output(mut command: Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
-/// `setup --check` finds nothing installed, and says so whoever reads.
+/// `setup --check` finds nothing installed, and says so whoever reads; a guard that has seen an alarm, too.
 fn own_code(line: &str) -> i32 {
-    if line.starts_with("setup") { 65 } else { 0 }
+    match line.split(' ').next() {
+        Some("setup") => 65,
+        Some("guard") => 1,
+        _ => 0,
+    }
 }
 
 #[test]
@@ -164,12 +181,23 @@ fn links_pipes_and_standard_output_take_files() {
     succeeds("eval it --csv link.csv");
     assert!(at("link.csv").is_symlink());
     assert_eq!(fs::read(at("data/old.csv")).unwrap(), steps);
+    succeeds("score logs/ordinary.npz --gamma 0.9 --out link.csv");
+    assert!(at("link.csv").is_symlink());
+    assert!(fs::read(at("data/old.csv")).unwrap().starts_with(b"state,member_0"));
 
     // A pipe stays, and its reader gets everything.
     for (name, line, begins) in [
         ("csv", "eval it --csv", &steps[..]),
         ("plot", "eval it --plot", b"\x89PNG"),
         ("gif", "eval it --gif", b"GIF89a"),
+        ("npz", "score logs/ordinary.npz --gamma 0.9 --out", b"state,member_0"),
+        ("score", "score logs/ordinary.npz --gamma 0.9 --plot", b"\x89PNG"),
+        (
+            "roc",
+            "ood --in logs/ordinary.npz --out logs/shifted.npz --gamma 0.9 --replicates 100 --plot",
+            b"\x89PNG",
+        ),
+        ("json", "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o", b"{\n"),
         ("film", "play minatar:breakout --policy random --steps 3 --gif", b"GIF89a"),
     ] {
         let pipe = at(name);
@@ -224,7 +252,13 @@ fn devices_are_written_to_and_never_replaced() {
         // Only the administrator makes devices, and not on every disk.
         return;
     }
-    for line in ["eval it --csv null", "eval it --plot null", "eval it --gif null"] {
+    for line in [
+        "eval it --csv null",
+        "eval it --plot null",
+        "eval it --gif null",
+        "score logs/ordinary.npz --gamma 0.9 --out null --plot null",
+        "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o null",
+    ] {
         let output = dir.ive(line);
         assert!(output.status.success(), "{line}: {}", text(&output.stderr));
         assert!(fs::symlink_metadata(&null).unwrap().file_type().is_char_device(), "{line}");
@@ -257,6 +291,10 @@ fn nothing_that_people_read_is_wider_than_eighty_columns() {
         format!("eval {run}"),
         format!("eval {run} --episodes 3"),
         format!("eval {run} --strange --states 4"),
+        "score logs/ordinary.npz --gamma 0.9".to_owned(),
+        "ood --in logs/ordinary.npz --out logs/shifted.npz --gamma 0.9 --replicates 100".to_owned(),
+        "calibrate logs/held-out.npz --gamma 0.9 --rate 0.1 -o guard.json".to_owned(),
+        "guard guard.json --scores logs/shifted.npz".to_owned(),
         "setup --check".to_owned(),
         "bench envs breakout --repeats 1 --python /bin/false".to_owned(),
         format!("{TRAIN} r"),
@@ -273,7 +311,12 @@ fn nothing_that_people_read_is_wider_than_eighty_columns() {
         "env trace",
         "play",
         "setup",
+        "score",
+        "ood",
+        "calibrate",
+        "guard",
         "bench envs",
+        "bench score",
     ];
     for line in lines.into_iter().chain(verbs.map(|verb| format!("{verb} --help"))) {
         let mut command = command(&dir, &line);

@@ -43,7 +43,7 @@ impl Terminal {
     /// Waits for words and returns all that was seen.
     fn shows(&mut self, words: &str) -> String {
         while !text(&self.seen).contains(words) {
-            match self.pieces.recv_timeout(Duration::from_secs(20)) {
+            match self.pieces.recv_timeout(Duration::from_mins(2)) {
                 Ok(piece) => self.seen.extend(piece),
                 Err(error) => panic!("{error}: `{words}` is not in {}", text(&self.seen)),
             }

@@ -1,5 +1,7 @@
 //! From scores to actions: seek what is not known, avoid it, or ignore it.
 
+use std::fmt;
+
 use crate::error::{finite, in_range, same_length};
 use crate::{Error, Result, Rng, ValueEnsemble};
 
@@ -20,6 +22,17 @@ pub enum Ties {
     First,
     /// All of them, with equal probability, anew at each visit.
     Uniform,
+}
+
+impl fmt::Display for Ties {
+    /// What is taken, in words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Random => "one of the best actions at random",
+            Self::First => "the first of the best actions",
+            Self::Uniform => "all of the best actions with equal probability",
+        })
+    }
 }
 
 /// What an agent does about disagreement: the sign of β in μ + β·σ. Paper: Sec. 3.2.
@@ -164,6 +177,7 @@ mod tests {
             "{ones} of 1000, five standard deviations allowed"
         );
         assert_eq!(greedy_policy(&scores, 4, Ties::Uniform, rng).unwrap(), [0.0, 0.5, 0.5, 0.0]);
+        assert_eq!(Ties::default().to_string(), "one of the best actions at random");
     }
 
     /// One is five times the other, so they do not tie, however small they are.

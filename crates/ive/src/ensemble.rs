@@ -128,6 +128,16 @@ impl ValueEnsemble {
         }
     }
 
+    /// The same members, which are said to be the k-step values of these k, in their order: for values that somebody else has
+    /// unrolled.
+    ///
+    /// # Errors
+    /// If there are not as many k as members.
+    pub fn with_unroll_lengths(self, members: Members) -> Result<Self> {
+        same_length("unroll lengths, one for each member", self.size, members.len())?;
+        Ok(Self { members: Some(members), ..self })
+    }
+
     /// The mean of several ensembles, member by member: for stochastic models and policies, so that the noise of
     /// sampling is not taken for inconsistency. Paper: App. D.1 ("an average over 100 action sequences").
     ///

@@ -145,7 +145,16 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
     }
 }
 
-/// `Ok` when `min ≤ value ≤ max`; NaN is outside every range.
-pub(crate) fn in_range(what: &'static str, value: f64, min: f64, max: f64) -> Result<()> {
+/// `Ok` when `min ≤ value ≤ max`; NaN is outside every range. The same check, with the same words, for code around this
+/// library.
+///
+/// ```
+/// let error = ive::in_range("discount", 1.5, 0.0, 1.0).unwrap_err();
+/// assert_eq!(error.to_string(), "discount: 1.5 is outside the range 0 to 1");
+/// ```
+///
+/// # Errors
+/// [`Error::OutOfRange`] with all four.
+pub fn in_range(what: &'static str, value: f64, min: f64, max: f64) -> Result<()> {
     if value >= min && value <= max { Ok(()) } else { Err(Error::OutOfRange { what, value, min, max }) }
 }

@@ -1,4 +1,5 @@
-//! The one contract with the unknown: what a model, a value function and a policy must answer.
+//! The one contract with the unknown: what a model, a value function and a policy must answer; and for a search tree, a
+//! prior and a way to go on from some rows of a batch.
 //!
 //! States are an opaque batch `S` (a vector of state numbers, a tensor on some device, a recurrent state): batching is
 //! the model's business, and this library only ever sees one reward, one discount and one value per batch entry.
@@ -17,7 +18,7 @@
 //! # Ok::<(), ive::Error>(())
 //! ```
 
-use crate::{ModelError, Rng};
+use crate::{Error, ModelError, Rng};
 
 /// What a model predicts for one step from a batch of states.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,38 @@ pub trait ValueFunction<S> {
 pub trait Policy<S, A> {
     /// One action for every state.
     fn act(&self, states: &S, rng: &mut Rng) -> Result<A, ModelError>;
+}
+
+/// A prior over actions: from a batch of states to one logit for every action. A tree asks it where to look first.
+pub trait Prior<S> {
+    /// z(s, a), `[b, action]`, where [`softmax`](crate::softmax) of a row is a policy.
+    fn logits(&self, states: &S) -> Result<Vec<f64>, ModelError>;
+}
+
+/// A way to pick rows of a batch: a tree goes on from some of its states and from each of them with several actions, but
+/// does not know what a batch is made of. For vectors there is [`select_rows`].
+pub trait Select<S> {
+    /// The rows with these numbers, in this order. A row may be picked many times or not at all.
+    fn select(&self, states: &S, rows: &[usize]) -> Result<S, ModelError>;
+}
+
+/// [`Select`] for batches that are vectors.
+///
+/// ```
+/// assert_eq!(ive::select_rows(&vec!['a', 'b', 'c'], &[2, 0, 0])?, ['c', 'a', 'a']);
+/// # Ok::<(), ive::ModelError>(())
+/// ```
+///
+/// # Errors
+/// If there is no such row.
+#[expect(clippy::ptr_arg, reason = "a batch S is the vector, not a slice")]
+pub fn select_rows<T: Clone>(states: &Vec<T>, rows: &[usize]) -> Result<Vec<T>, ModelError> {
+    let max = states.len() as f64 - 1.0;
+    let missing = |&row| Error::OutOfRange { what: "row of a batch", value: row as f64, min: 0.0, max };
+    Ok(rows
+        .iter()
+        .map(|row| states.get(*row).cloned().ok_or_else(|| missing(row)))
+        .collect::<crate::Result<_>>()?)
 }
 
 /// A Bellman operator on a table of values: `T_m^π` (evaluation) or `T_m^*` (optimality), for states or state-action
@@ -81,6 +114,24 @@ where
 {
     fn act(&self, states: &S, rng: &mut Rng) -> Result<A, ModelError> {
         self(states, rng)
+    }
+}
+
+impl<S, F> Prior<S> for F
+where
+    F: Fn(&S) -> Result<Vec<f64>, ModelError>,
+{
+    fn logits(&self, states: &S) -> Result<Vec<f64>, ModelError> {
+        self(states)
+    }
+}
+
+impl<S, F> Select<S> for F
+where
+    F: Fn(&S, &[usize]) -> Result<S, ModelError>,
+{
+    fn select(&self, states: &S, rows: &[usize]) -> Result<S, ModelError> {
+        self(states, rows)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::same_length;
-use crate::{Members, Result, Rng, Rollout, ValueEnsemble};
+use crate::{Guard, GuardUnit, Members, Result, Rng, Rollout, ValueEnsemble};
 
 /// A list of unroll lengths.
 impl Serialize for Members {
@@ -104,5 +104,21 @@ impl Serialize for Rollout {
 impl<'de> Deserialize<'de> for Rollout {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         SavedRollout::deserialize(from)?.check().map_err(D::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedGuard {
+    threshold: f64,
+    rate: f64,
+    n: usize,
+    unit: GuardUnit,
+}
+
+impl<'de> Deserialize<'de> for Guard {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        let SavedGuard { threshold, rate, n, unit } = SavedGuard::deserialize(from)?;
+        Guard::from_parts(threshold, rate, n, unit).map_err(D::Error::custom)
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn of_columns(rows: &[f64], n: usize, ddof: usize) -> Vec<f64> {
 }
 
 /// σ of numbers whose squares are too large or too small.
-fn of_extremes(x: impl Iterator<Item = f64> + Clone, n: f64, m: f64) -> f64 {
+pub(crate) fn of_extremes(x: impl Iterator<Item = f64> + Clone, n: f64, m: f64) -> f64 {
     if x.clone().any(|x| !x.is_finite()) {
         return f64::NAN;
     }

@@ -1,32 +1,7 @@
 //! Quantiles of Student's t distribution, for intervals from a handful of runs.
 
-use crate::Result;
 use crate::error::in_range;
-
-/// The continued fraction of the incomplete beta function (modified Lentz), which converges fast for
-/// x < (a + 1) / (a + b + 2).
-fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    let away = |v: f64| if v.abs() < TINY { TINY } else { v };
-    let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
-    let mut fraction = d;
-    for m in 1..10_000 {
-        let m = f64::from(m);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let mut change = 1.0;
-        for term in [even, odd] {
-            d = 1.0 / away(1.0 + term * d);
-            c = away(1.0 + term / c);
-            change *= d * c;
-            fraction *= d * c;
-        }
-        if (change - 1.0).abs() < 1e-15 {
-            break;
-        }
-    }
-    fraction
-}
+use crate::{Result, beta};
 
 /// The upper tail `P(T > t)` for t ≥ 0: half of the regularised incomplete beta function `I(ν/2, ½)` at `ν / (ν + t²)`.
 fn upper_tail(t: f64, freedom: f64) -> f64 {
@@ -36,15 +11,7 @@ fn upper_tail(t: f64, freedom: f64) -> f64 {
     if rest <= 0.0 {
         return 0.5;
     }
-    let log_front =
-        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log(rest);
-    let front = libm::exp(log_front);
-    let share = if x < (a + 1.0) / (a + b + 2.0) {
-        front * beta_fraction(x, a, b) / a
-    } else {
-        1.0 - front * beta_fraction(rest, b, a) / b
-    };
-    share / 2.0
+    beta::regularised(x, rest, a, b) / 2.0
 }
 
 /// The p-quantile of Student's t distribution with `freedom` degrees of freedom, which need not be whole.

@@ -7,13 +7,13 @@ use crate::{BellmanOperator, Error, Imagined, Model, ModelError, Result, Rng};
 
 mod dense;
 mod exact;
+mod precision;
 mod small;
 mod team;
 pub use exact::{ExactIve, Inconsistency};
+use precision::Probabilities;
+pub use precision::Probability;
 use small::{SMALL, Small};
-
-/// How far a row of probabilities may be from summing to one.
-const ROW_TOLERANCE: f64 = 1e-6;
 
 /// A model of a finite world: expected rewards r̂(s, a) and next-state probabilities p̂(s' | s, a).
 #[derive(Clone, Debug, PartialEq)]
@@ -31,9 +31,9 @@ pub(crate) enum Transition {
     /// A dense table in the layout for few states.
     Small(Small),
     /// `[state, action, next]`
-    Dense(Vec<f64>),
+    Dense(Probabilities),
     /// The entries of row i are `offsets[i]..offsets[i + 1]`.
-    Sparse { offsets: Vec<u32>, next: Vec<u32>, probability: Vec<f64> },
+    Sparse { offsets: Vec<u32>, next: Vec<u32>, probability: Probabilities },
 }
 
 /// Which backup an operator makes. Paper: Sec. 2 Eq. (1), App. C.1 Eq. (19).
@@ -48,20 +48,22 @@ pub enum Backup<'a> {
 
 impl TabularModel {
     /// A model with a probability for every next state: `reward` is `[state, action]`, `transition` is
-    /// `[state, action, next]`.
+    /// `[state, action, next]`, in `f64` or [in `f32`](Probability).
     ///
     /// # Errors
     /// If a length does not fit, a number is not finite, or a row is not a distribution.
-    pub fn dense(states: usize, actions: usize, reward: Vec<f64>, transition: Vec<f64>) -> Result<Self> {
+    pub fn dense<P: Probability>(
+        states: usize,
+        actions: usize,
+        reward: Vec<f64>,
+        transition: Vec<P>,
+    ) -> Result<Self> {
         Self::check_size(states, actions, &reward)?;
         same_length("transition [state, action, next]", states * actions * states, transition.len())?;
-        finite("transition", &transition)?;
-        for (row, p) in transition.chunks(states).enumerate() {
-            check_row(row, p)?;
-        }
+        check_rows("transition", &transition, transition.chunks(states))?;
         let transition = match states {
             ..=SMALL => Transition::Small(Small::new(states, actions, &transition)),
-            _ => Transition::Dense(transition),
+            _ => Transition::Dense(P::store(transition)),
         };
         Ok(Self { states, actions, reward, transition })
     }
@@ -72,33 +74,36 @@ impl TabularModel {
     /// # Errors
     /// As [`dense`](Self::dense), and if the offsets do not increase from 0 to the number of entries, or a next state
     /// does not exist.
-    pub fn sparse(
+    pub fn sparse<P: Probability>(
         states: usize,
         actions: usize,
         reward: Vec<f64>,
         offsets: Vec<usize>,
         next: Vec<u32>,
-        probability: Vec<f64>,
+        probability: Vec<P>,
     ) -> Result<Self> {
         Self::check_size(states, actions, &reward)?;
         same_length("offsets of the rows", states * actions + 1, offsets.len())?;
         same_length("probabilities of the next states", next.len(), probability.len())?;
         same_length("entries before the first offset", 0, offsets[0])?;
         same_length("entries up to the last offset", next.len(), offsets[states * actions])?;
-        finite("probability", &probability)?;
-        for row in 0..states * actions {
-            let (from, to) = (offsets[row], offsets[row + 1]);
-            if from > to || to > next.len() {
-                return Err(Error::Shape { what: "offset after a row", expected: from, got: to });
+        for ends in offsets.windows(2) {
+            if ends[0] > ends[1] || ends[1] > next.len() {
+                return Err(Error::Shape { what: "offset after a row", expected: ends[0], got: ends[1] });
             }
-            check_row(row, &probability[from..to])?;
         }
+        check_rows(
+            "probability",
+            &probability,
+            offsets.windows(2).map(|ends| &probability[ends[0]..ends[1]]),
+        )?;
         if let Some(bad) = next.iter().find(|&&s| s as usize >= states) {
             in_range("next state", f64::from(*bad), 0.0, (states - 1) as f64)?;
         }
         in_range("entries of a sparse table", next.len() as f64, 1.0, f64::from(u32::MAX))?;
         let offsets = offsets.into_iter().map(|o| o as u32).collect();
-        Ok(Self { states, actions, reward, transition: Transition::Sparse { offsets, next, probability } })
+        let transition = Transition::Sparse { offsets, next, probability: P::store(probability) };
+        Ok(Self { states, actions, reward, transition })
     }
 
     fn check_size(states: usize, actions: usize, reward: &[f64]) -> Result<()> {
@@ -140,11 +145,12 @@ impl TabularModel {
         match &self.transition {
             Transition::Small(p) => p.backup(&self.reward, values, discount),
             Transition::Dense(p) => pairs(&|row| {
-                p[row * self.states..(row + 1) * self.states].iter().zip(values).map(|(p, v)| p * v).sum()
+                let first = row * self.states;
+                p.expect(first..first + self.states, |i| values[i - first])
             }),
             Transition::Sparse { offsets, next, probability } => pairs(&|row| {
                 let entries = offsets[row] as usize..offsets[row + 1] as usize;
-                entries.map(|i| probability[i] * values[next[i] as usize]).sum()
+                probability.expect(entries, |i| values[next[i] as usize])
             }),
         }
     }
@@ -191,13 +197,10 @@ impl TabularModel {
         };
         match &self.transition {
             Transition::Small(p) => pick(&mut (0..self.states).map(|s| (s, p.probability(row, s)))),
-            Transition::Dense(p) => {
-                let row = &p[row * self.states..(row + 1) * self.states];
-                pick(&mut row.iter().copied().enumerate())
-            }
+            Transition::Dense(p) => pick(&mut (0..self.states).map(|s| (s, p.get(row * self.states + s)))),
             Transition::Sparse { offsets, next, probability } => pick(
                 &mut (offsets[row] as usize..offsets[row + 1] as usize)
-                    .map(|i| (next[i] as usize, probability[i])),
+                    .map(|i| (next[i] as usize, probability.get(i))),
             ),
         }
     }
@@ -253,23 +256,36 @@ fn check_backup(model: &TabularModel, backup: Backup<'_>, discount: f64) -> Resu
     in_range("discount", discount, 0.0, 1.0)?;
     let Backup::Evaluation(policy) = backup else { return Ok(()) };
     same_length("policy [state, action]", model.states * model.actions, policy.len())?;
-    finite("policy", policy)?;
-    policy.chunks(model.actions).enumerate().try_for_each(|(s, pi)| check_row(s, pi))
+    check_rows("policy", policy, policy.chunks(model.actions))
 }
 
-fn check_row(row: usize, p: &[f64]) -> Result<()> {
+/// `Ok` when every row is a distribution. Numbers that are not finite need no pass of their own: they spoil their sum.
+fn check_rows<'a, P: Probability + 'a>(
+    what: &'static str,
+    all: &[P],
+    rows: impl Iterator<Item = &'a [P]>,
+) -> Result<()> {
+    let bad = rows.enumerate().find_map(|(row, p)| Some((row, unless_distribution(p)?)));
+    let Some((row, sum)) = bad else { return Ok(()) };
+    match all.iter().map(|p| p.widen()).enumerate().find(|(_, p)| !p.is_finite()) {
+        Some((index, value)) => Err(Error::NotFinite { what, index, value }),
+        None => Err(Error::NotADistribution { what: "probabilities", row, sum }),
+    }
+}
+
+/// What a row sums to, unless it is a distribution.
+fn unless_distribution<P: Probability>(p: &[P]) -> Option<f64> {
     // In four lanes: a model is checked whenever one is made.
     let (chunks, rest) = p.as_chunks::<4>();
     let (mut sums, mut least) = ([0.0; 4], [0.0_f64; 4]);
     for chunk in chunks {
         for i in 0..4 {
-            sums[i] += chunk[i];
-            least[i] = least[i].min(chunk[i]);
+            sums[i] += chunk[i].widen();
+            least[i] = least[i].min(chunk[i].widen());
         }
     }
-    let sum = sums.iter().chain(rest).sum::<f64>();
-    if (sum - 1.0).abs() > ROW_TOLERANCE || least.iter().chain(rest).any(|&x| x < 0.0) {
-        return Err(Error::NotADistribution { what: "probabilities", row, sum });
-    }
-    Ok(())
+    let rest = rest.iter().map(|p| p.widen());
+    let sum = sums.into_iter().chain(rest.clone()).sum::<f64>();
+    let is_one = (sum - 1.0).abs() <= P::ROW_TOLERANCE;
+    (!is_one || least.into_iter().chain(rest).any(|x| x < 0.0)).then_some(sum)
 }

@@ -42,7 +42,7 @@ fn tables_are_checked() {
         message(TabularModel::dense(2, 1, vec![0.0; 3], vec![0.5; 4])),
         "reward [state, action]: expected length 2, got 3"
     );
-    assert!(TabularModel::dense(0, 1, vec![], vec![]).is_err());
+    assert!(TabularModel::dense(0, 1, vec![], Vec::<f64>::new()).is_err());
     let sparse = |offsets: Vec<usize>, next: Vec<u32>| {
         TabularModel::sparse(2, 1, vec![0.0; 2], offsets, next, vec![1.0; 2])
     };

@@ -52,6 +52,11 @@ mod saved {
         assert_eq!(text(&|| serde_json::to_value(Attitude::Seeking).unwrap()), "\"seeking\"");
         assert_eq!(text(&|| serde_json::to_value(Weighting::Decreasing).unwrap()), "\"decreasing\"");
         assert_eq!(text(&|| serde_json::to_value(Signal::Std { ddof: 0 }).unwrap()), r#"{"std":{"ddof":0}}"#);
+        let guard = ive::Guard::calibrate(&[1.0, 2.5, 2.0], 0.25).unwrap();
+        assert_eq!(
+            text(&|| serde_json::to_value(guard).unwrap()),
+            r#"{"n":3,"rate":0.25,"threshold":2.5,"unit":"step"}"#
+        );
         let mut path = Rollout::start(vec![1.0]).unwrap();
         path.push(&[0.5], &[0.5], &[2.0]).unwrap();
         assert_eq!(
@@ -80,6 +85,9 @@ mod saved {
             refused(other.unwrap_err())
                 .starts_with("unroll lengths, one for each member: expected length 1, got 2")
         );
+        let guard = r#"{"n":3,"rate":0.01,"threshold":2.5,"unit":"step"}"#;
+        let error = serde_json::from_str::<ive::Guard>(guard).unwrap_err();
+        assert!(refused(error).contains("at least 99 are needed, got 3"));
         let discount = r#"{"start":[1.0],"steps":[{"reward":[0.5],"discount":[1.5],"value":[2.0]}]}"#;
         let error = serde_json::from_str::<Rollout>(discount).unwrap_err();
         assert!(refused(error).starts_with("discount: 1.5 is outside the range 0 to 1"));

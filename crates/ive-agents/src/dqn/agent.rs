@@ -1,23 +1,28 @@
-//! A deep Q-network in training: one world, one update for every frame.
+//! A deep Q-network in training: one environment, one update for every frame.
+
+use std::sync::Arc;
 
 use ive::Rng;
-use ive_envs::VectorEnvironment;
-use ive_envs::minatar::ByteWorld;
+use ive_envs::registry::{Kinds, Registered};
+use ive_envs::{BoxedBatch, Spec};
 
 use super::config::Config;
-use super::engine::Engine;
-use super::loss::{self, Batch, Workspace};
+use super::loss::{self, Batch};
 use super::network::{Network, argmax};
-use crate::agent::{Agent, AgentError, Decision, Metrics};
+use crate::agent::{Agent, AgentError, Metrics, Summary};
 use crate::archive::{Archive, ArchiveError};
 use crate::clock::{Clock, Part};
+use crate::environments;
 use crate::episodes::Episodes;
-use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
-use crate::nn::Backend;
+use crate::experience::discount;
+use crate::learner::{Learner, Optimiser};
+use crate::minatar::{self, Boards};
 use crate::nn::cpu::board::FEATURES;
 use crate::nn::cpu::descent::CentredRmsProp;
 use crate::nn::cpu::torso::{Inference, TORSO};
-use crate::windows::Windows;
+use crate::nn::{Backend, Block, Executor, Parameters};
+use crate::player::{Decision, Player, Source, Wish};
+use crate::streams::{ACTING, ENVIRONMENTS, INITIAL, REPLAY};
 
 /// Frames of a round.
 const ROUND: u64 = 100;
@@ -26,15 +31,14 @@ const ROUND: u64 = 100;
 pub struct Dqn {
     config: Config,
     net: Network,
-    /// The tensor engine, if it computes the gradients.
-    engine: Option<Engine>,
-    world: VectorEnvironment<ByteWorld>,
-    parameters: Vec<f32>,
-    target: Vec<f32>,
-    /// The torso of `target`, in a form for many products.
+    /// Carries out the network, but for single boards and bootstraps.
+    executor: Executor,
+    source: Source<usize, u8>,
+    environment: BoxedBatch<usize, u8>,
+    learner: Learner,
+    /// The torso of the target, in a form for many products.
     target_torso: Inference,
-    optimiser: CentredRmsProp,
-    replay: Windows,
+    replay: Boards,
     acting: Rng,
     sampling: Rng,
     steps: u64,
@@ -64,27 +68,25 @@ struct Scratch {
     next_boards: Vec<u64>,
     drawn: Vec<usize>,
     batch: Batch,
-    work: Workspace,
-    gradient: Vec<f32>,
 }
 
 impl Dqn {
-    /// An agent at the beginning. `world` makes a world of a seed.
-    pub fn new(config: &Config, world: &dyn Fn(u64) -> ByteWorld, seed: u64) -> Result<Self, AgentError> {
+    /// An agent at the beginning.
+    pub fn new(config: &Config, source: Source<usize, u8>, seed: u64) -> Result<Self, AgentError> {
         config.check()?;
         let root = Rng::from_seed(seed);
-        let worlds = vec![world(root.fold_in(WORLDS).next_u64())];
-        let (channels, actions) = minatar::shape(&worlds)?;
+        let environment = source.many(1, &mut root.fold_in(ENVIRONMENTS))?;
+        let (channels, actions) = minatar::shape(environment.spec())?;
         let net = Network::new(channels, actions);
         let parameters = net.initial(&mut root.fold_in(INITIAL));
         let mut target_torso = Inference::new(&net.torso);
         target_torso.load(&parameters);
+        let rms = CentredRmsProp::new(net.layout.len(), config.smoothing, config.rms_epsilon);
         let mut dqn = Self {
-            world: VectorEnvironment::new(worlds)?,
-            target: parameters.clone(),
+            source,
+            environment,
             target_torso,
-            optimiser: CentredRmsProp::new(net.layout.len(), config.smoothing, config.rms_epsilon),
-            replay: Windows::new(net.torso.board.words(), 1, config.replay_capacity),
+            replay: Boards::windows(minatar::board_shape(channels), 1, config.replay_capacity)?,
             acting: root.fold_in(ACTING),
             sampling: root.fold_in(REPLAY),
             steps: 0,
@@ -92,27 +94,27 @@ impl Dqn {
             episodes: Episodes::new(1, config.discount),
             meter: [0.0; 3],
             clock: Clock::start(),
-            scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
-            parameters,
+            scratch: Scratch::default(),
+            learner: Learner::new(net.layout.clone(), parameters, Optimiser::RmsProp(rms), f64::INFINITY),
             net,
-            engine: None,
+            executor: Executor::default(),
             config: config.clone(),
         };
-        dqn.world.reset()?;
+        dqn.environment.reset()?;
         Ok(dqn)
     }
 
     /// The same agent with its gradients computed by another backend.
     #[must_use]
     pub fn with_backend(mut self, backend: &Backend) -> Self {
-        self.engine = backend.device().map(|device| Engine::new(&self.net, device));
+        self.executor = Executor::from(backend);
         self
     }
 
     /// One frame: act, remember.
     fn play(&mut self) -> Result<(), AgentError> {
         let s = &mut self.scratch;
-        let before = self.world.batch().observations;
+        let before = self.environment.batch().observations;
         minatar::pack_checked(&self.net.torso.board, before, &mut s.boards, self.steps)?;
         self.clock.lap(Part::Other);
         let random = self.steps < self.config.replay_start
@@ -122,16 +124,17 @@ impl Dqn {
         } else {
             s.features.resize(FEATURES, 0.0);
             s.torso.resize(TORSO, 0.0);
-            self.net.torso.forward_one(&self.parameters, &s.boards, &mut s.features, &mut s.torso);
-            self.net.values(&self.parameters, &s.torso, &mut s.q);
+            let x = self.learner.parameters();
+            self.net.torso.forward_one(x, &s.boards, &mut s.features, &mut s.torso);
+            self.net.values_of(x, &s.torso, &mut s.q);
             let best = argmax(&s.q);
             self.episodes.predict(0, s.q[best]);
             best
         };
         self.clock.lap(Part::Decisions);
-        let now = self.world.step(&[action])?;
+        let now = self.environment.step(&[action])?;
         self.clock.lap(Part::Worlds);
-        let (reward, end) = (now.rewards[0] as f32, minatar::is_end(now.kinds[0], self.steps)?);
+        let (reward, kind) = (now.rewards[0] as f32, minatar::kind(now.kinds[0], self.steps)?);
         #[cfg(test)]
         let reward = crate::poison::number("reward", self.steps, reward.into()) as f32;
         if !reward.is_finite() {
@@ -139,8 +142,8 @@ impl Dqn {
         }
         let after = now.observations;
         minatar::pack_checked(&self.net.torso.board, after, &mut s.next_boards, self.steps)?;
-        self.replay.push_step(&s.boards, &s.next_boards, action as u8, reward, end);
-        self.episodes.step(0, reward, end);
+        self.replay.push_step(&s.boards, &s.next_boards, &[action as u8], reward, kind);
+        self.episodes.step(0, reward, kind.is_last());
         self.steps += 1;
         Ok(())
     }
@@ -157,38 +160,30 @@ impl Dqn {
             let i = self.sampling.below(self.replay.len());
             let step = self.replay.get(i);
             s.drawn.push(i);
-            s.batch.boards.extend_from_slice(&step.boards[..words]);
-            s.next_boards.extend_from_slice(&step.boards[words..]);
+            s.batch.boards.extend_from_slice(&step.observations[..words]);
+            s.next_boards.extend_from_slice(&step.observations[words..]);
             s.batch.actions.push(step.actions[0]);
         }
         s.features.resize(n * FEATURES, 0.0);
         s.torso.resize(n * TORSO, 0.0);
         self.clock.lap(Part::Other);
         self.target_torso.forward(&s.next_boards, &mut s.features, &mut s.torso);
-        self.net.values(&self.target, &s.torso, &mut s.q);
+        self.net.values_of(self.learner.target(), &s.torso, &mut s.q);
         for (&i, q) in s.drawn.iter().zip(s.q.chunks_exact(self.net.actions)) {
             let step = self.replay.get(i);
-            let future = if step.ends[0] == 0 { q[argmax(q)] } else { 0.0 };
+            let future = if discount(step.kinds[0]) > 0.0 { q[argmax(q)] } else { 0.0 };
             s.batch.targets.push(step.rewards[0] + self.config.discount as f32 * future);
         }
         self.clock.lap(Part::Bootstraps);
-        let loss = match &self.engine {
-            Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
-            None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
-        };
-        #[cfg(test)]
-        let loss = {
-            crate::poison::gradient(&self.net.layout, self.steps, &mut s.gradient);
-            crate::poison::number("loss", self.steps, loss)
-        };
-        let length = minatar::check_gradient(&self.net.layout, &[("loss", loss)], &s.gradient, self.steps)?;
-        self.optimiser.step(&mut self.parameters, &s.gradient, self.config.learning_rate);
+        let (x, gradient) = self.learner.gradient();
+        let loss = loss::gradient(&self.net, x, &s.batch, &mut self.executor, gradient);
+        let length = self.learner.step(&[("loss", loss)], 1.0, self.config.learning_rate, self.steps)?;
         self.clock.lap(Part::Updates);
         self.updates += 1;
         self.meter.iter_mut().zip([1.0, loss, length]).for_each(|(m, x)| *m += x);
         if self.updates.is_multiple_of(self.config.target_every) {
-            self.target.copy_from_slice(&self.parameters);
-            self.target_torso.load(&self.target);
+            self.learner.renew_target();
+            self.target_torso.load(self.learner.target());
         }
         Ok(())
     }
@@ -229,39 +224,65 @@ impl Agent for Dqn {
     fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
         archive.u64("steps", &mut self.steps)?;
         archive.u64("updates", &mut self.updates)?;
-        minatar::archive_slots("parameters", &self.net.layout, &mut self.parameters, archive)?;
-        minatar::archive_slots("target", &self.net.layout, &mut self.target, archive)?;
-        self.optimiser.archive(archive)?;
-        self.replay.archive("replay", &self.net.torso.board, self.net.actions, archive)?;
+        self.learner.archive("", archive)?;
+        let (board, actions) = (&self.net.torso.board, self.net.actions);
+        minatar::archive_boards("replay", &mut self.replay, board, actions, archive)?;
         archive.rng("acting", &mut self.acting)?;
         archive.rng("sampling", &mut self.sampling)?;
         self.episodes.archive(archive)?;
         archive.f64("meter", &mut self.meter)?;
-        minatar::archive_worlds(&mut self.world, archive)?;
-        self.target_torso.load(&self.target);
+        environments::archive(&mut *self.environment, archive)?;
+        self.target_torso.load(self.learner.target());
         Ok(())
     }
 
-    fn clock(&self) -> Option<&Clock> {
-        Some(&self.clock)
+    fn summary(&self) -> Summary {
+        Summary {
+            recent_return: self.episodes.recent_return(),
+            discount: self.config.discount,
+            clock: Some(self.clock.clone()),
+        }
+    }
+}
+
+impl Player for Dqn {
+    type Action = usize;
+    type Element = u8;
+    type Memory = ();
+
+    const LEARNS: &'static [Kinds] = &[minatar::BOARDS];
+
+    fn source(environment: &Registered) -> Option<Source<usize, u8>> {
+        environment.bytes().map(|source| Arc::new(source) as _)
     }
 
-    fn recent_return(&self) -> Option<f64> {
-        self.episodes.recent_return()
+    fn environments(&self) -> &Source<usize, u8> {
+        &self.source
     }
 
-    fn decide(&mut self, observations: &[u8]) -> Vec<Decision> {
+    fn spec(&self) -> &Spec {
+        self.environment.spec()
+    }
+
+    fn begin(&self, _: &Rng) {}
+
+    fn decide(
+        &mut self,
+        observations: &[u8],
+        _: &mut [()],
+        wish: Wish<'_>,
+    ) -> Result<Vec<Decision<usize>>, AgentError> {
+        if let Wish::These(wish) = wish {
+            return Err(AgentError::Members { wish: wish.clone(), trained: 0 });
+        }
         let s = &mut self.scratch;
         self.net.torso.board.pack_all(observations, &mut s.boards);
-        let n = s.boards.len() / self.net.torso.board.words();
-        s.features.resize(n * FEATURES, 0.0);
-        s.torso.resize(n * TORSO, 0.0);
-        self.net.torso.forward(&self.parameters, &s.boards, &mut s.features, &mut s.torso);
-        self.net.values(&self.parameters, &s.torso, &mut s.q);
+        self.executor.run(&[Parameters::frozen(self.learner.parameters())], |g| {
+            let values = self.net.values(g, Block(0), &s.boards);
+            g.read(values, &mut s.q);
+        });
         let best = |q: &[f32]| (argmax(q), f64::from(q[argmax(q)]));
-        s.q.chunks_exact(self.net.actions)
-            .map(best)
-            .map(|(action, value)| Decision { action, value, members: Vec::new() })
-            .collect()
+        let decisions = s.q.chunks_exact(self.net.actions).map(best);
+        Ok(decisions.map(|(action, value)| Decision { action, value, members: None }).collect())
     }
 }

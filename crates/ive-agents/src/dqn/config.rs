@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentError;
 use crate::agent::in_range;
-use crate::memory::{self, COPIES, Part};
+use crate::memory::{self, Part};
 use crate::nn::cpu::board::FEATURES;
 use crate::nn::cpu::torso::TORSO;
 
@@ -59,7 +59,7 @@ impl Config {
 
     /// What the settings ask of memory: the replay, and the buffers of an update.
     fn memory(&self) -> Vec<Part> {
-        let replay = COPIES * self.replay_capacity as f64 * memory::window(1);
+        let replay = memory::kept(self.replay_capacity as f64 * memory::window(1));
         let update = self.batch as f64 * 4.0 * (3 * FEATURES + 3 * TORSO + 128) as f64;
         vec![
             Part { key: "replay_capacity", what: "the replay".to_owned(), bytes: replay },

@@ -1,12 +1,10 @@
 //! The deep Q-network of MinAtar's own example (Young and Tian, 2019): the baseline of Table 2.
 //!
 //! - [`Config`]: all settings; [`Dqn`]: the agent in training;
-//! - [`network`]: parameters; [`loss`]: `Huber(Q(s, a) − r − γ max_a' Q⁻(s', a'))` and its gradient;
-//!   [`engine`]: the same on the tensor engine.
+//! - [`network`]: modules and parameters; [`loss`]: `Huber(Q(s, a) − r − γ max_a' Q⁻(s', a'))`.
 
 mod agent;
 mod config;
-pub mod engine;
 pub mod loss;
 pub mod network;
 

@@ -2,9 +2,10 @@
 
 use ive::Rng;
 
-use crate::nn::cpu::layout::uniform_fan_in;
+use crate::nn::cpu::rows::readout;
 use crate::nn::cpu::torso::{TORSO, Torso};
-use crate::nn::cpu::{Layout, Slot};
+use crate::nn::layout::uniform_fan_in;
+use crate::nn::{Block, Graph, Layout, Readout, Var};
 
 /// Where the parameters lie.
 #[derive(Clone, Debug)]
@@ -15,10 +16,8 @@ pub struct Network {
     pub actions: usize,
     /// Boards to features.
     pub torso: Torso,
-    /// `[actions, TORSO]`: a row per action, since an update concerns one action of each transition.
-    pub output: Slot,
-    /// `[actions]`.
-    pub output_bias: Slot,
+    /// Features to Q of each action.
+    pub output: Readout,
 }
 
 impl Network {
@@ -28,10 +27,15 @@ impl Network {
         Self {
             actions,
             torso: Torso::new(&mut all, channels),
-            output: all.add("output", &[actions, TORSO]),
-            output_bias: all.add("output.bias", &[actions]),
+            output: Readout::new(&mut all, ["output", "output.bias"], [TORSO, actions]),
             layout: all,
         }
+    }
+
+    /// Q of all actions for boards one after the other, `[boards, actions]`.
+    pub fn values(&self, g: &mut dyn Graph, p: Block, boards: &[u64]) -> Var {
+        let features = self.torso.forward(g, p, boards);
+        g.readout(p, &self.output, features)
     }
 
     /// Initial parameters, weights and biases uniform in ±1/√fan_in: the default of the library in which the example is
@@ -39,32 +43,16 @@ impl Network {
     pub fn initial(&self, rng: &mut Rng) -> Vec<f32> {
         let mut all = vec![0.0; self.layout.len()];
         self.torso.initialise(&mut all, uniform_fan_in, true, rng);
-        uniform_fan_in(self.output.of_mut(&mut all), TORSO, rng);
-        uniform_fan_in(self.output_bias.of_mut(&mut all), TORSO, rng);
+        uniform_fan_in(self.output.weight.of_mut(&mut all), TORSO, rng);
+        uniform_fan_in(self.output.bias.of_mut(&mut all), TORSO, rng);
         all
     }
 
-    /// Q of all actions, from the outputs of the torso.
-    pub fn values(&self, x: &[f32], torso: &[f32], q: &mut Vec<f32>) {
-        q.clear();
-        for row in torso.chunks_exact(TORSO) {
-            for (weights, bias) in self.output.of(x).chunks_exact(TORSO).zip(self.output_bias.of(x)) {
-                q.push(dot(row, weights) + bias);
-            }
-        }
+    /// Q of all actions, from outputs of the torso that were worked out in another way.
+    pub fn values_of(&self, x: &[f32], torso: &[f32], q: &mut Vec<f32>) {
+        q.resize(torso.len() / TORSO * self.actions, 0.0);
+        readout(torso, self.output.weight.of(x), self.output.bias.of(x), q);
     }
-}
-
-/// A product of two vectors, in eight parallel sums.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 8];
-    let ((a, _), (b, _)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..8 {
-            sums[l] += a[l] * b[l];
-        }
-    }
-    sums.iter().sum()
 }
 
 /// The first of the largest.

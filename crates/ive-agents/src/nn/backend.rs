@@ -1,9 +1,9 @@
-//! Who computes the gradients of an agent, by name.
+//! Who carries out the networks of an agent, by name.
 
 use super::Device;
 use crate::AgentError;
 
-/// Who computes the gradients of an agent. Acting, planning and the optimiser stay on the processor.
+/// Who carries out the networks of an agent. Plans and optimisers stay on the processor.
 ///
 /// ```
 /// use ive_agents::nn::Backend;
@@ -14,7 +14,7 @@ use crate::AgentError;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub enum Backend {
-    /// The hand-written networks of [`cpu`](super::cpu).
+    /// The tape of [`cpu`](super::cpu).
     #[default]
     Fused,
     /// The tensor engine on one of its devices.
@@ -33,7 +33,7 @@ const NAMES: [(&str, Option<&str>); 7] = [
 ];
 
 impl Backend {
-    /// The backend of a name: `cpu` is hand-written, `engine` the tensor engine on the processor, and the others are
+    /// The backend of a name: `cpu` is the tape, `engine` the tensor engine on the processor, and the others are
     /// graphics processors, each if this build has the cargo feature of that name and this machine such a device.
     ///
     /// # Errors

@@ -1,89 +1,184 @@
-//! Dense layers.
+//! Layers: which tensors they have and how large they are.
 
-use burn::module::{Module, Param};
-use burn::tensor::{Tensor, module};
-use ive::Rng;
+use super::Activation;
+use super::layout::{Layout, Slot};
 
-use super::{Device, elu, truncated_normal};
-
-/// A linear layer `x W + b`. Parameters in order: `W` `[inputs, outputs]`, `b` `[outputs]`.
-#[derive(Module, Debug)]
-pub struct Linear {
-    weight: Param<Tensor<2>>,
-    bias: Param<Tensor<1>>,
+/// `act(x W + b)`.
+#[derive(Clone, Debug)]
+pub struct Dense {
+    /// W, `[inputs, outputs]`.
+    pub weight: Slot,
+    /// b, `[outputs]`.
+    pub bias: Option<Slot>,
+    /// What follows.
+    pub activation: Activation,
 }
 
-impl Linear {
-    /// Truncated normal weights of scale `1/√inputs`, zero biases. `rng` is consumed.
-    pub fn new(inputs: usize, outputs: usize, device: &Device, rng: &mut Rng) -> Self {
-        let weight = truncated_normal(inputs * outputs, inputs, rng);
+impl Dense {
+    /// Adds weights and biases of these names to a layout, for so many inputs and outputs.
+    pub fn new(
+        layout: &mut Layout,
+        [weight, bias]: [&'static str; 2],
+        [inputs, outputs]: [usize; 2],
+        activation: Activation,
+    ) -> Self {
         Self {
-            weight: Param::from_tensor(device.matrix(&weight, [inputs, outputs])),
-            bias: Param::from_tensor(device.vector(&vec![0.0; outputs])),
+            weight: layout.add(weight, &[inputs, outputs]),
+            bias: Some(layout.add(bias, &[outputs])),
+            activation,
         }
     }
 
-    /// `x W + b`, `[b, inputs]` to `[b, outputs]`.
-    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        module::linear(x, self.weight.val(), Some(self.bias.val()))
+    /// A linear layer without biases.
+    pub fn unbiased(layout: &mut Layout, weight: &'static str, [inputs, outputs]: [usize; 2]) -> Self {
+        Self { weight: layout.add(weight, &[inputs, outputs]), bias: None, activation: Activation::Linear }
+    }
+
+    /// b in a vector of parameters; nothing if there is none.
+    pub fn bias_of<'a>(&self, all: &'a [f32]) -> &'a [f32] {
+        self.bias.as_ref().map_or(&[], |bias| bias.of(all))
+    }
+
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        self.weight.shape[0]
+    }
+
+    /// How many outputs there are.
+    pub fn outputs(&self) -> usize {
+        self.weight.shape[1]
     }
 }
 
-/// A perceptron with one hidden layer, `elu(x W₁ + b₁) W₂ + b₂`. Parameters in order: `W₁`, `b₁`, `W₂`, `b₂`.
-#[derive(Module, Debug)]
-pub struct Mlp {
-    hidden: Linear,
-    output: Linear,
+/// `x · W[j] + b[j]`: a linear layer that keeps the weights of an output together, for layers of few outputs.
+#[derive(Clone, Debug)]
+pub struct Readout {
+    /// W, `[outputs, inputs]`.
+    pub weight: Slot,
+    /// b, `[outputs]`.
+    pub bias: Slot,
 }
 
-impl Mlp {
-    /// A perceptron from `inputs` over `hidden` units to `outputs`. `rng` is consumed.
-    pub fn new(inputs: usize, hidden: usize, outputs: usize, device: &Device, rng: &mut Rng) -> Self {
+impl Readout {
+    /// Adds weights and biases of these names to a layout, for so many inputs and outputs.
+    pub fn new(
+        layout: &mut Layout,
+        [weight, bias]: [&'static str; 2],
+        [inputs, outputs]: [usize; 2],
+    ) -> Self {
+        Self { weight: layout.add(weight, &[outputs, inputs]), bias: layout.add(bias, &[outputs]) }
+    }
+
+    /// How many outputs there are.
+    pub fn outputs(&self) -> usize {
+        self.bias.range.len()
+    }
+}
+
+/// The shape of a window that slides over pictures `[height, width, channel]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Height, width and channels of a picture.
+    pub picture: [usize; 3],
+    /// Height and width of the window.
+    pub window: [usize; 2],
+    /// How far it moves, down and to the right.
+    pub stride: [usize; 2],
+    /// Rows above and below, columns left and right, that are thought to be there.
+    pub padding: [[usize; 2]; 2],
+}
+
+impl Pool {
+    /// Height and width of what comes out.
+    pub fn places(&self) -> [usize; 2] {
+        [0, 1].map(|d| {
+            let [before, after] = self.padding[d];
+            (self.picture[d] + before + after - self.window[d]) / self.stride[d] + 1
+        })
+    }
+
+    /// Padding so that there are ⌈size / stride⌉ places, the smaller half in front: what other libraries call "same".
+    #[must_use]
+    pub fn same(mut self) -> Self {
+        for d in 0..2 {
+            let places = self.picture[d].div_ceil(self.stride[d]);
+            let all = ((places - 1) * self.stride[d] + self.window[d]).saturating_sub(self.picture[d]);
+            self.padding[d] = [all / 2, all - all / 2];
+        }
+        self
+    }
+}
+
+/// A convolution: at each place of a window a dense layer of what it shows.
+#[derive(Clone, Debug)]
+pub struct Conv {
+    /// The window on the picture: the input of a convolution, the output of a transposed one.
+    pub pool: Pool,
+    /// W, `[window height, window width, channels, filters]`.
+    pub weight: Slot,
+    /// b: `[filters]`, or `[channels]` of a transposed one.
+    pub bias: Slot,
+    /// What follows.
+    pub activation: Activation,
+}
+
+impl Conv {
+    /// Adds weights and biases of these names to a layout, for so many filters.
+    pub fn new(
+        layout: &mut Layout,
+        names: [&'static str; 2],
+        pool: Pool,
+        filters: usize,
+        activation: Activation,
+    ) -> Self {
+        Self::with_biases(layout, names, pool, filters, filters, activation)
+    }
+
+    /// The same for a transposed convolution, which has a bias for each channel of the picture that it makes.
+    pub fn transposed(
+        layout: &mut Layout,
+        names: [&'static str; 2],
+        pool: Pool,
+        filters: usize,
+        activation: Activation,
+    ) -> Self {
+        Self::with_biases(layout, names, pool, filters, pool.picture[2], activation)
+    }
+
+    fn with_biases(
+        layout: &mut Layout,
+        [weight, bias]: [&'static str; 2],
+        pool: Pool,
+        filters: usize,
+        biases: usize,
+        activation: Activation,
+    ) -> Self {
+        let [height, width] = pool.window;
         Self {
-            hidden: Linear::new(inputs, hidden, device, rng),
-            output: Linear::new(hidden, outputs, device, rng),
+            pool,
+            weight: layout.add(weight, &[height, width, pool.picture[2], filters]),
+            bias: layout.add(bias, &[biases]),
+            activation,
         }
     }
 
-    /// `elu(x W₁ + b₁) W₂ + b₂`, `[b, inputs]` to `[b, outputs]`.
-    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.output.forward(elu(self.hidden.forward(x)))
+    /// How many filters there are.
+    pub fn filters(&self) -> usize {
+        self.weight.shape[3]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::device::to_host;
-    use crate::nn::parameters::tests::check_gradients;
-    use crate::nn::{Precision, flat_parameters, set_flat_parameters};
 
-    fn device() -> Device {
-        Device::cpu().with_precision(Precision::Double)
-    }
-
+    /// Sizes from the formula by hand: ⌊(n + padding − window) / stride⌋ + 1.
     #[test]
-    fn mlp_equals_the_formula_worked_out_by_hand() {
-        // One input, two hidden units, one output: elu(2·1 + 1) = 3, elu(2·(−1) + 1) = e⁻¹ − 1.
-        let mlp = Mlp::new(1, 2, 1, &device(), &mut Rng::from_seed(0));
-        let mlp = set_flat_parameters(mlp, &[1.0, -1.0, 1.0, 1.0, 10.0, 100.0, 0.5]).unwrap();
-        let y = to_host(mlp.forward(device().matrix(&[2.0], [1, 1])));
-        assert!((y[0] - (30.0 + 100.0 * ((-1.0f64).exp() - 1.0) + 0.5)).abs() < 1e-12, "{y:?}");
-    }
-
-    #[test]
-    fn mlp_gradients_equal_finite_differences() {
-        let device = device().recording();
-        let mlp = Mlp::new(3, 5, 2, &device, &mut Rng::from_seed(1));
-        let x = device.matrix(&[0.3, -1.2, 0.7, 1.5, 0.1, -0.4], [2, 3]);
-        check_gradients(&mlp, |mlp: &Mlp| mlp.forward(x.clone()).square().sum());
-    }
-
-    #[test]
-    fn initial_weights_come_from_the_given_generator_alone() {
-        let weights = |seed| flat_parameters(&Linear::new(4, 3, &device(), &mut Rng::from_seed(seed)));
-        assert_eq!(weights(7), weights(7));
-        assert_ne!(weights(7), weights(8));
-        assert_eq!(weights(7)[12..], [0.0; 3]);
+    fn windows_have_their_number_of_places() {
+        let pool = Pool { picture: [64, 32, 3], window: [4, 4], stride: [2, 2], padding: [[0, 0], [0, 1]] };
+        assert_eq!(pool.places(), [31, 15]);
+        let same = Pool { window: [3, 3], ..pool }.same();
+        assert_eq!((same.places(), same.padding), ([32, 16], [[0, 1], [0, 1]]));
+        assert_eq!(Pool { stride: [1, 1], window: [3, 3], ..pool }.same().padding, [[1, 1], [1, 1]]);
     }
 }

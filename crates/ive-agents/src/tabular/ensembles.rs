@@ -40,31 +40,31 @@ impl Learned {
     ///
     /// # Errors
     /// If there are fewer than n, or they are not finite.
-    pub fn explicit_values(&self, n: usize) -> Result<Pair> {
-        Pair::new(self.values.iter().take(n).cloned().collect(), n)
+    pub fn explicit_values(&self, n: usize) -> Result<ExplicitEnsembles> {
+        ExplicitEnsembles::new(self.values.iter().take(n).cloned().collect(), n)
     }
 
     /// EMVE(n): one application of each of n models to the one value table.
     ///
     /// # Errors
     /// As [`explicit_values`](Self::explicit_values).
-    pub fn explicit_models(&self, n: usize) -> Result<Pair> {
+    pub fn explicit_models(&self, n: usize) -> Result<ExplicitEnsembles> {
         let v = state_values(&self.values[0])?;
         let backup = |m: &TabularModel| m.action_values(&v, self.discount);
-        Pair::new(self.models.iter().take(n).map(backup).collect::<Result<_>>()?, n)
+        ExplicitEnsembles::new(self.models.iter().take(n).map(backup).collect::<Result<_>>()?, n)
     }
 }
 
 /// An explicit ensemble over states and over pairs.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct ExplicitEnsembles {
     /// `[member, state]`
     pub states: ValueEnsemble,
     /// `[member, pair]`
     pub pairs: ValueEnsemble,
 }
 
-impl Pair {
+impl ExplicitEnsembles {
     fn new(q: Vec<Vec<f64>>, n: usize) -> Result<Self> {
         if q.len() < n {
             return Err(ive::Error::Shape { what: "learned members", expected: n, got: q.len() });

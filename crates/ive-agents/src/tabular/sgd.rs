@@ -85,15 +85,8 @@ impl Sgd {
     /// # Errors
     /// The first setting outside its range, with the range.
     pub fn check(&self) -> ive::Result<()> {
-        let range = |what, value: f64, min, max| {
-            if value >= min && value <= max {
-                Ok(())
-            } else {
-                Err(ive::Error::OutOfRange { what, value, min, max })
-            }
-        };
-        range("learning rate", self.learning_rate, 0.0, MAX_LEARNING_RATE)?;
-        range("steps per minibatch", self.batch as f64, 1.0, Self::MAX_BATCH as f64)
+        ive::in_range("learning rate", self.learning_rate, 0.0, MAX_LEARNING_RATE)?;
+        ive::in_range("steps per minibatch", self.batch as f64, 1.0, Self::MAX_BATCH as f64)
     }
 
     /// Expected SARSA under the uniform policy, in place on q̂ `[state, action]`: descends

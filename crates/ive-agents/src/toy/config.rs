@@ -87,7 +87,7 @@ impl ToyConfig {
 }
 
 fn in_range(field: &'static str, value: f64, min: f64, max: f64) -> Result<(), ToyError> {
-    if value >= min && value <= max { Ok(()) } else { Err(ToyError::Setting { field, value, min, max }) }
+    ive::in_range(field, value, min, max).map_err(|_| ToyError::Setting { field, value, min, max })
 }
 
 #[cfg(test)]

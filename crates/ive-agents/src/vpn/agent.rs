@@ -1,49 +1,51 @@
 //! A value prediction network in training.
 //!
-//! A round: every world is played for one window; each fresh window, joined by some past ones, makes one step of Adam;
+//! A round: every environment is played for one window; each fresh window, joined by some past ones, makes one step of Adam;
 //! bootstraps come from plans with a copy of the network that is renewed now and then. Spec: Oh et al., 2017, with the
 //! asynchronous workers replaced by one update after the other, and with replay, which is ours (docs/deviations.md).
 
-use ive::{Rng, ValueFunction};
-use ive_envs::VectorEnvironment;
-use ive_envs::minatar::ByteWorld;
+use std::sync::Arc;
+
+use ive::{Members, ModelError, Rng, ValueEnsemble, ValueFunction};
+use ive_envs::registry::{Kinds, Registered};
+use ive_envs::{BoxedBatch, Spec};
 
 use super::batch::{Batch, Lesson};
-use super::config::{Config, Reduction};
-use super::engine::Engine;
-use super::loss::{self, Workspace};
+use super::config::{Bootstrap, Config, Form, Reduction, RewardLoss};
+use super::loss;
 use super::meter::Meter;
 use super::model::LatentModel;
 use super::network::Network;
 use super::planner::{Choice, Planner};
 use super::probe;
-use crate::agent::{Agent, AgentError, Decision, Metrics};
+use crate::agent::{Agent, AgentError, Metrics, Summary, Weights};
 use crate::archive::{Archive, ArchiveError};
 use crate::clock::{Clock, Part};
+use crate::environments;
 use crate::episodes::Episodes;
-use crate::minatar::{self, ACTING, INITIAL, REPLAY, WORLDS};
-use crate::nn::Backend;
-use crate::nn::cpu::board;
+use crate::learner::{Learner, Optimiser};
+use crate::minatar::{self, Boards};
 use crate::nn::cpu::descent::Adam;
-use crate::windows::Windows;
+use crate::nn::{Backend, Executor};
+use crate::player::{Decision, Estimates, Player, Source, Wish};
+use crate::streams::{ACTING, ENVIRONMENTS, INITIAL, REPLAY};
 
 /// A value prediction network in training.
 pub struct Vpn {
     config: Config,
     net: Network,
-    /// The tensor engine, if it computes the gradients.
-    engine: Option<Engine>,
-    worlds: VectorEnvironment<ByteWorld>,
-    parameters: Vec<f32>,
-    target: Vec<f32>,
-    adam: Adam,
+    /// Computes gradients.
+    executor: Executor,
+    source: Source<usize, u8>,
+    environments: BoxedBatch<usize, u8>,
+    learner: Learner,
     planner: Planner,
     target_planner: Planner,
     /// Looks further than the plan, for whoever asks; made when needed, void when the network changes.
     probe: Option<Planner>,
-    fresh: Windows,
-    replay: Windows,
-    random: Windows,
+    fresh: Boards,
+    replay: Boards,
+    random: Boards,
     acting: Rng,
     sampling: Rng,
     steps: u64,
@@ -74,66 +76,92 @@ struct Scratch {
     drawn: Vec<usize>,
     bootstraps: Vec<f32>,
     batch: Batch,
-    work: Workspace,
-    gradient: Vec<f32>,
+    /// r̂ of its predictions.
+    rewards: Vec<f32>,
 }
 
 impl Vpn {
-    /// An agent at the beginning. `world` makes a world of a seed.
-    pub fn new(config: &Config, world: &dyn Fn(u64) -> ByteWorld, seed: u64) -> Result<Self, AgentError> {
+    /// An agent at the beginning.
+    pub fn new(config: &Config, source: Source<usize, u8>, seed: u64) -> Result<Self, AgentError> {
         config.check()?;
         let root = Rng::from_seed(seed);
-        let mut seeds = root.fold_in(WORLDS);
-        let worlds: Vec<ByteWorld> = (0..config.worlds).map(|_| world(seeds.next_u64())).collect();
-        let (channels, actions) = minatar::shape(&worlds)?;
-        let net = Network::new(channels, actions);
+        let environments = source.many(config.worlds, &mut root.fold_in(ENVIRONMENTS))?;
+        let (channels, actions) = minatar::shape(environments.spec())?;
+        let net = Network::designed(channels, actions, config.design());
         let parameters = net.initial(config.input_scale, config.action_scale, &mut root.fold_in(INITIAL));
         let mut planner = Planner::new(&net, config.discount, &config.weights, &config.branching);
         planner.load(&parameters);
-        let words = board::words(channels);
-        let windows = |count: usize| Windows::new(words, config.window, count.max(1));
+        let mut target_planner = match config.bootstrap {
+            Bootstrap::Plan => planner.clone(),
+            Bootstrap::V1 => Planner::new(&net, config.discount, &[1.0], &[1]),
+        };
+        target_planner.load(&parameters);
+        let adam = Adam::new(net.layout.len(), config.adam_epsilon);
+        let shape = minatar::board_shape(channels);
+        let windows = |count: usize| Boards::windows(shape, config.window, count.max(1));
         let mut vpn = Self {
-            worlds: VectorEnvironment::new(worlds)?,
-            target: parameters.clone(),
-            adam: Adam::new(net.layout.len(), config.adam_epsilon),
-            target_planner: planner.clone(),
+            source,
+            environments,
+            target_planner,
             planner,
             probe: None,
-            fresh: Windows::zeroed(words, config.window, config.worlds),
-            replay: windows(config.replay_capacity / config.window),
-            random: windows(config.random_steps.div_ceil(config.window)),
+            fresh: Boards::zeroed(shape, config.window, config.worlds)?,
+            replay: windows(config.replay_capacity / config.window)?,
+            random: windows(config.random_steps.div_ceil(config.window))?,
             acting: root.fold_in(ACTING),
             sampling: root.fold_in(REPLAY),
             steps: 0,
             episodes: Episodes::new(config.worlds, config.discount),
             meter: Meter::default(),
             clock: Clock::start(),
-            scratch: Scratch { gradient: vec![0.0; net.layout.len()], ..Scratch::default() },
-            parameters,
+            scratch: Scratch::default(),
+            learner: Learner::new(net.layout.clone(), parameters, Optimiser::Adam(adam), config.clip),
             net,
-            engine: None,
+            executor: Executor::default(),
             config: config.clone(),
         };
-        vpn.worlds.reset()?;
+        vpn.environments.reset()?;
         Ok(vpn)
     }
 
     /// The same agent with its gradients computed by another backend.
     #[must_use]
     pub fn with_backend(mut self, backend: &Backend) -> Self {
-        self.engine = backend.device().map(|device| Engine::new(&self.net, device));
+        self.executor = Executor::from(backend);
         self
     }
 
     /// The network, for those who want to look inside.
     pub fn network(&self) -> (&Network, &[f32]) {
-        (&self.net, &self.parameters)
+        (&self.net, self.learner.parameters())
     }
 
     /// What was learnt so far, as a model and a value function of the library.
     pub fn model(&self) -> LatentModel {
-        LatentModel::new(&self.net, &self.parameters, self.config.discount)
+        LatentModel::new(&self.net, self.learner.parameters(), self.config.discount)
             .expect("the parameters are those of the network")
+    }
+
+    /// The explicit ensemble of the greedy action in each situation, a member for each value head: its standard deviation is
+    /// σ-EVE, a score beside the σ-IVE of the members of a decision.
+    ///
+    /// # Errors
+    /// If a prediction is not finite.
+    pub fn explicit(&mut self, observations: &[u8]) -> Result<ValueEnsemble, AgentError> {
+        let decisions = self.decide(observations, &mut [], Wish::Action)?;
+        let actions: Vec<usize> = decisions.iter().map(|decision| decision.action).collect();
+        let model = self.model();
+        let states = model.encode(observations).map_err(ModelError::from);
+        let ensemble = states.and_then(|states| model.explicit(&states, &actions));
+        ensemble.map_err(|_| AgentError::NotFinite { what: "predicted value".to_owned(), step: self.steps })
+    }
+
+    /// The values of observations just encoded, without a step of the model: the members k = 0.
+    fn encoded_values(&self, observations: &[u8]) -> Vec<f64> {
+        let model = self.model();
+        let values = model.encode(observations).map_err(ModelError::from);
+        let values = values.and_then(|states| model.values(&states));
+        values.expect("observations are whole boards of zeros and ones")
     }
 
     /// Whether steps of the uniformly random policy are still missing.
@@ -141,29 +169,29 @@ impl Vpn {
         self.steps == 0 && self.random.len() * self.config.window < self.config.random_steps
     }
 
-    /// One window of a uniformly random policy in every world; its steps do not count. Training begins in fresh worlds.
+    /// One window of a uniformly random policy in every environment; its steps do not count. Training begins in fresh episodes.
     fn collect_random(&mut self) -> Result<(), AgentError> {
         self.play(1.0)?;
         for i in 0..self.config.worlds {
             self.random.push(self.fresh.get(i));
         }
         if !self.is_collecting() {
-            self.worlds.reset()?;
+            self.environments.reset()?;
             self.episodes = Episodes::new(self.config.worlds, self.config.discount);
         }
         Ok(())
     }
 
-    /// Plays one window in every world.
+    /// Plays one window in every environment.
     fn play(&mut self, exploration: f64) -> Result<(), AgentError> {
         let (n, words) = (self.config.worlds, self.net.torso.board.words());
         let s = &mut self.scratch;
         s.actions.resize(n, 0);
         for t in 0..=self.config.window {
-            let observations = self.worlds.batch().observations;
+            let observations = self.environments.batch().observations;
             minatar::pack_checked(&self.net.torso.board, observations, &mut s.boards, self.steps)?;
             for i in 0..n {
-                self.fresh.set_board(i, t, &s.boards[i * words..][..words]);
+                self.fresh.set_observation(i, t, &s.boards[i * words..][..words]);
             }
             if t == self.config.window {
                 break;
@@ -194,17 +222,17 @@ impl Vpn {
                 self.meter.decision(sigma);
             }
             self.clock.lap(Part::Other);
-            let now = self.worlds.step(&s.actions)?;
+            let now = self.environments.step(&s.actions)?;
             self.clock.lap(Part::Worlds);
             for i in 0..n {
-                let (reward, end) = (now.rewards[i] as f32, minatar::is_end(now.kinds[i], self.steps)?);
+                let (reward, kind) = (now.rewards[i] as f32, minatar::kind(now.kinds[i], self.steps)?);
                 #[cfg(test)]
                 let reward = crate::poison::number("reward", self.steps, reward.into()) as f32;
                 if !reward.is_finite() {
                     return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
                 }
-                self.fresh.set_step(i, t, s.actions[i] as u8, reward, end);
-                self.episodes.step(i, reward, end);
+                self.fresh.set_step(i, t, &[s.actions[i] as u8], reward, kind);
+                self.episodes.step(i, reward, kind.is_last());
             }
         }
         Ok(())
@@ -227,7 +255,7 @@ impl Vpn {
         s.plan_boards.clear();
         for i in 0..n {
             for j in 0..=per_update {
-                s.plan_boards.extend_from_slice(window(i, j, &s.drawn).last_board().unwrap_or(&[]));
+                s.plan_boards.extend_from_slice(window(i, j, &s.drawn).last_observation().unwrap_or(&[]));
             }
         }
         self.clock.lap(Part::Other);
@@ -237,11 +265,11 @@ impl Vpn {
         s.bootstraps.clear();
         for i in 0..n {
             for j in 0..=per_update {
-                let wanted = window(i, j, &s.drawn).last_board().is_some();
+                let wanted = window(i, j, &s.drawn).last_observation().is_some();
                 s.bootstraps.push(if wanted { planned.next().map_or(0.0, |c| c.value) } else { 0.0 });
             }
         }
-        let (discount, rate) = (self.config.discount as f32, self.config.learning_rate(self.steps));
+        let (goal, rate) = (self.config.goal(), self.config.learning_rate(self.steps));
         for i in 0..n {
             let lessons = (0..=per_update).map(|j| Lesson {
                 window: window(i, j, &s.drawn),
@@ -252,27 +280,17 @@ impl Vpn {
                 Lesson { window, bootstrap: None }
             });
             self.clock.lap(Part::Other);
-            s.batch.fill(lessons.chain(random), self.config.prediction, discount, self.config.ends);
-            let losses = match &self.engine {
-                Some(engine) => engine.gradient(&self.parameters, &s.batch, &mut s.gradient),
-                None => loss::gradient(&self.net, &self.parameters, &s.batch, &mut s.work, &mut s.gradient),
-            };
-            #[cfg(test)]
-            let losses = {
-                crate::poison::gradient(&self.net.layout, self.steps, &mut s.gradient);
-                loss::Losses {
-                    reward: crate::poison::number("loss_reward", self.steps, losses.reward),
-                    value: crate::poison::number("loss_value", self.steps, losses.value),
-                }
-            };
+            s.batch.fill(lessons.chain(random), self.config.prediction, goal.discount, self.config.ends);
+            let (x, gradient) = self.learner.gradient();
+            let losses =
+                loss::gradient(&self.net, x, &s.batch, &goal, &mut self.executor, gradient, &mut s.rewards);
             let predictions = s.batch.predictions() as f64;
             let scale = if self.config.reduction == Reduction::Mean { 1.0 / predictions } else { 1.0 };
             let named = [("loss_reward", losses.reward), ("loss_value", losses.value)];
-            let length = minatar::check_gradient(&self.net.layout, &named, &s.gradient, self.steps)? * scale;
-            let clip = if length > self.config.clip { self.config.clip / length } else { 1.0 };
-            self.adam.step(&mut self.parameters, &s.gradient, scale * clip, rate);
+            let length = self.learner.step(&named, scale, rate, self.steps)?;
             self.clock.lap(Part::Updates);
             self.meter.update(losses, predictions, length);
+            self.meter.rewards(&s.batch, &s.rewards);
         }
         if self.config.replay > 0 {
             for i in 0..n {
@@ -306,12 +324,12 @@ impl Agent for Vpn {
         self.play(self.config.exploration(before))?;
         self.steps += (self.config.worlds * self.config.window) as u64;
         self.learn()?;
-        self.planner.load(&self.parameters);
+        self.planner.load(self.learner.parameters());
         self.probe = None;
         let crossed = |every: u64| self.steps / every > before / every;
         if crossed(self.config.target_every) {
-            self.target.copy_from_slice(&self.parameters);
-            self.target_planner.load(&self.target);
+            self.learner.renew_target();
+            self.target_planner.load(self.learner.target());
         }
         if crossed(self.config.log_every) {
             log.push(self.report());
@@ -322,66 +340,109 @@ impl Agent for Vpn {
 
     fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
         archive.u64("steps", &mut self.steps)?;
-        minatar::archive_slots("parameters", &self.net.layout, &mut self.parameters, archive)?;
-        minatar::archive_slots("target", &self.net.layout, &mut self.target, archive)?;
-        self.adam.archive(archive)?;
+        self.learner.archive("", archive)?;
         let (board, actions) = (&self.net.torso.board, self.net.actions);
-        self.replay.archive("replay", board, actions, archive)?;
-        self.random.archive("random", board, actions, archive)?;
+        minatar::archive_boards("replay", &mut self.replay, board, actions, archive)?;
+        minatar::archive_boards("random", &mut self.random, board, actions, archive)?;
         archive.rng("acting", &mut self.acting)?;
         archive.rng("sampling", &mut self.sampling)?;
         self.episodes.archive(archive)?;
         self.meter.archive(archive)?;
-        minatar::archive_worlds(&mut self.worlds, archive)?;
-        self.planner.load(&self.parameters);
-        self.target_planner.load(&self.target);
+        environments::archive(&mut *self.environments, archive)?;
+        self.planner.load(self.learner.parameters());
+        self.target_planner.load(self.learner.target());
         self.probe = None;
         Ok(())
     }
 
-    fn clock(&self) -> Option<&Clock> {
-        Some(&self.clock)
+    fn summary(&self) -> Summary {
+        Summary {
+            recent_return: self.episodes.recent_return(),
+            discount: self.config.discount,
+            clock: Some(self.clock.clone()),
+        }
     }
 
-    fn recent_return(&self) -> Option<f64> {
-        self.episodes.recent_return()
+    /// None for networks whose formulas other formats do not know; the loss of the reward leaves no trace in the tensors.
+    fn weights(&self) -> Option<Vec<Weights<'_>>> {
+        let known = self.config.network == Form::Paper && self.config.reward_loss == RewardLoss::Huber;
+        if !known || self.config.prior_scale > 0.0 || self.config.value_heads > 1 {
+            return None;
+        }
+        let all = self.learner.parameters();
+        let slots = self.net.layout.slots().iter();
+        Some(slots.map(|s| Weights { name: s.name, shape: &s.shape, numbers: s.of(all) }).collect())
+    }
+}
+
+impl Player for Vpn {
+    type Action = usize;
+    type Element = u8;
+    type Memory = ();
+
+    const LEARNS: &'static [Kinds] = &[minatar::BOARDS];
+
+    fn source(environment: &Registered) -> Option<Source<usize, u8>> {
+        environment.bytes().map(|source| Arc::new(source) as _)
     }
 
-    fn decide(&mut self, observations: &[u8]) -> Vec<Decision> {
+    fn environments(&self) -> &Source<usize, u8> {
+        &self.source
+    }
+
+    fn spec(&self) -> &Spec {
+        self.environments.spec()
+    }
+
+    fn begin(&self, _: &Rng) {}
+
+    /// The usual members are k = 1 to as far as the model was trained to predict. k = 0, the value of the state just
+    /// encoded, is left out because a value prediction network does not train it, unless `train_zero` says so; whoever wishes
+    /// for it gets it.
+    fn decide(
+        &mut self,
+        observations: &[u8],
+        _: &mut [()],
+        wish: Wish<'_>,
+    ) -> Result<Vec<Decision<usize>>, AgentError> {
         let s = &mut self.scratch;
         self.net.torso.board.pack_all(observations, &mut s.plan_boards);
         self.planner.plan(&s.plan_boards, &mut s.choices);
+        let decided =
+            |choice: &Choice| Decision { action: choice.action, value: choice.value.into(), members: None };
+        let mut decisions: Vec<Decision<usize>> = s.choices.iter().map(decided).collect();
+        if wish == Wish::Action {
+            return Ok(decisions);
+        }
         let mut path = &self.planner;
         if path.depth() < self.config.prediction {
-            let make = || probe::planner(&self.net, &self.config, &self.parameters);
+            let make = || probe::planner(&self.net, &self.config, self.learner.parameters());
             let probe = self.probe.get_or_insert_with(make);
             s.actions.clear();
             s.actions.extend(s.choices.iter().map(|choice| choice.action));
             probe.follow(&s.plan_boards, &s.actions);
             path = probe;
         }
-        let mut decisions = Vec::with_capacity(s.choices.len());
-        for (root, choice) in s.choices.iter().enumerate() {
+        let mut later = Vec::with_capacity(decisions.len());
+        for root in 0..decisions.len() {
             path.members(root, &mut s.members);
-            decisions.push(Decision {
-                action: choice.action,
-                value: f64::from(choice.value),
-                members: s.members.iter().map(|&m| f64::from(m)).collect(),
+            later.push(s.members.iter().map(|&m| f64::from(m)).collect::<Vec<f64>>());
+        }
+        let zeros = match wish {
+            Wish::These(wish) if wish.contains(0) => self.encoded_values(observations),
+            _ => Vec::new(),
+        };
+        for (i, (decision, later)) in decisions.iter_mut().zip(later).enumerate() {
+            decision.members = Some(match wish {
+                Wish::These(wish) => Estimates::select(wish, zeros.get(i).copied(), &later)?,
+                _ => Estimates::new(usual(later.len()), later),
             });
         }
-        decisions
+        Ok(decisions)
     }
+}
 
-    fn encoded_values(&self, observations: &[u8]) -> Vec<f64> {
-        let model = self.model();
-        let values = model.encode(observations).map_err(Into::into).and_then(|states| model.values(&states));
-        values.expect("observations are whole boards of zeros and ones")
-    }
-
-    fn act(&mut self, observations: &[u8]) -> Vec<usize> {
-        let s = &mut self.scratch;
-        self.net.torso.board.pack_all(observations, &mut s.plan_boards);
-        self.planner.plan(&s.plan_boards, &mut s.choices);
-        s.choices.iter().map(|choice| choice.action).collect()
-    }
+/// k = 1 to n, where n is at least 1.
+fn usual(n: usize) -> Members {
+    Members::new(1..=n).expect("a plan has a depth, and settings bound it")
 }

@@ -1,14 +1,17 @@
 //! The predictions that one update trains, and their targets.
 
 use super::config::Ends;
-use crate::windows::Window;
+use crate::experience;
+
+/// What an update learns from: boards as bits, and numbered actions.
+pub type Window<'a> = experience::Window<'a, u64, u8>;
 
 /// The value target behind each step of a window: `R_{t+1}`, from `R_t = r_t + γ R_{t+1}`, zero behind an end, the
 /// bootstrap behind the last step.
 pub fn returns(window: &Window<'_>, bootstrap: f32, discount: f32, out: &mut [f32]) {
     let mut after = bootstrap;
     for t in (0..out.len()).rev() {
-        if window.ends[t] != 0 {
+        if experience::discount(window.kinds[t]) == 0.0 {
             after = 0.0;
         }
         out[t] = after;
@@ -31,6 +34,10 @@ pub struct Batch {
     pub values: Vec<f32>,
     /// Whether the value is trained, likewise: one or zero.
     pub value_weights: Vec<f32>,
+    /// The return of each start: `R_t = r_t + γ R_{t+1}`.
+    pub returns: Vec<f32>,
+    /// The predictions from the first lesson that do not run past an end, each with its depth, from zero.
+    pub first: Vec<(u32, u32)>,
     /// The steps of all lessons, one after the other, and how many predictions begin there.
     steps: Vec<Step>,
     /// The boards before them.
@@ -48,6 +55,10 @@ struct Step {
     value_weight: f32,
     /// How deep predictions from here go.
     depth: usize,
+    /// `R_t`.
+    whole: f32,
+    /// Whether it belongs to the first lesson.
+    first: bool,
 }
 
 /// A window and how it is used.
@@ -70,32 +81,34 @@ impl Batch {
     ) {
         self.steps.clear();
         self.all_boards.clear();
-        for lesson in lessons {
-            self.add(lesson, prediction, discount, ends);
+        for (i, lesson) in lessons.into_iter().enumerate() {
+            self.add(lesson, prediction, discount, ends, i == 0);
         }
         self.arrange();
     }
 
-    fn add(&mut self, lesson: Lesson<'_>, prediction: usize, discount: f32, ends: Ends) {
+    fn add(&mut self, lesson: Lesson<'_>, prediction: usize, discount: f32, ends: Ends, first: bool) {
         let window = lesson.window;
-        let length = window.actions.len();
+        let length = window.steps();
         self.after.resize(length, 0.0);
         returns(&window, lesson.bootstrap.unwrap_or(0.0), discount, &mut self.after);
-        let words = window.boards.len() / (length + 1);
-        self.all_boards.extend_from_slice(&window.boards[..length * words]);
+        let words = window.observations.len() / (length + 1);
+        self.all_boards.extend_from_slice(&window.observations[..length * words]);
         for at in 0..length {
             let mut depth = prediction.min(length - at);
             if ends == Ends::Mask {
-                let end = window.ends[at..at + depth].iter().position(|&e| e != 0);
+                let end = window.kinds[at..at + depth].iter().position(|kind| kind.is_last());
                 depth = end.map_or(depth, |e| e + 1);
             }
             self.steps.push(Step {
                 action: window.actions[at],
-                end: window.ends[at] != 0,
+                end: window.kinds[at].is_last(),
                 reward: window.rewards[at],
                 after: self.after[at],
                 value_weight: if lesson.bootstrap.is_some() { 1.0 } else { 0.0 },
                 depth,
+                whole: window.rewards[at] + discount * self.after[at],
+                first,
             });
         }
     }
@@ -103,9 +116,10 @@ impl Batch {
     /// Puts the deepest starts first, and writes depth after depth.
     fn arrange(&mut self) {
         let Self { boards, reach, actions, rewards, values, value_weights, steps, all_boards, .. } = self;
-        for list in [&mut *rewards, &mut *values, &mut *value_weights] {
+        for list in [&mut *rewards, &mut *values, &mut *value_weights, &mut self.returns] {
             list.clear();
         }
+        self.first.clear();
         boards.clear();
         reach.clear();
         actions.clear();
@@ -120,8 +134,12 @@ impl Batch {
                     }
                     if l == 0 {
                         boards.extend_from_slice(&all_boards[at * words..][..words]);
+                        self.returns.push(steps[at].whole);
                     }
                     let over = steps[at..at + l].iter().any(|step| step.end);
+                    if steps[at].first && !over {
+                        self.first.push((actions.len() as u32, l as u32));
+                    }
                     let step = steps[at + l];
                     reach[l] += 1;
                     actions.push(step.action);
@@ -147,13 +165,15 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ive_envs::StepKind;
 
     /// Three steps, the second of which ends an episode.
     const WINDOW: Window<'static> = Window {
-        boards: &[10, 11, 12, 13],
+        observations: &[10, 11, 12, 13],
         actions: &[0, 1, 2],
         rewards: &[1.0, 2.0, 4.0],
-        ends: &[0, 1, 0],
+        kinds: &[StepKind::Mid, StepKind::Terminated, StepKind::Mid],
+        policies: &[],
     };
 
     fn filled(ends: Ends) -> Batch {
@@ -187,5 +207,8 @@ mod tests {
         assert_eq!(batch.rewards, [1.0, 2.0, 4.0, 2.0, 0.0]);
         assert_eq!(batch.values, [2.0, 0.0, 8.0, 0.0, 0.0]);
         assert_eq!(batch.value_weights, [1.0; 5]);
+        // From R_t = r_t + R_{t+1}/2; the last prediction runs past the end.
+        assert_eq!(batch.returns, [2.0, 2.0, 8.0]);
+        assert_eq!(batch.first, [(0, 0), (1, 0), (2, 0), (3, 1)]);
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loss::Goal;
+use super::network::{Design, GATES, HEAD, UNITS};
 use crate::AgentError;
 use crate::agent::in_range;
-use crate::memory::{self, COPIES, Part};
+use crate::memory::{self, Part};
 use crate::nn::cpu::board::FEATURES;
-use crate::nn::cpu::head::HEAD;
-use crate::nn::cpu::lstm::{GATES, UNITS};
 
 /// What happens to predictions that run past the end of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,60 @@ pub enum Reduction {
     Sum,
     /// Their mean.
     Mean,
+}
+
+/// The form of the network, whose formulas stand in [`network`](super::network).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Squashed latent states and heads with a hidden layer.
+    #[default]
+    Paper,
+    /// The torso itself as the first latent state, and linear heads, that of the reward with weights for each action.
+    Relu,
+}
+
+/// Which predictions are compared with which returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compared {
+    /// The value of each predicted state with the return that follows it, as in the original.
+    #[default]
+    Parts,
+    /// Each k-step value, rewards and all, with the return of the state that it starts from.
+    Members,
+}
+
+/// The loss of predicted rewards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RewardLoss {
+    /// Huber's.
+    #[default]
+    Huber,
+    /// Cross-entropy of `r̂ = σ(z)`, for rewards between zero and one; what lies beyond counts as one of the two.
+    CrossEntropy,
+}
+
+/// Where the value behind a window comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bootstrap {
+    /// The plan by which the agent acts.
+    #[default]
+    Plan,
+    /// The largest 1-step value, whatever the agent acts on.
+    V1,
+}
+
+/// One head.
+fn one() -> usize {
+    1
+}
+
+/// The weight of a plain sum.
+fn plain() -> f64 {
+    1.0
 }
 
 /// Settings of a value prediction network. Spec and origin of each number stand in the presets.
@@ -80,6 +134,31 @@ pub struct Config {
     /// Factor on the initial weights of the convolution. Its inputs are nearly all zero, so that the usual scale makes
     /// all latent states nearly the same.
     pub input_scale: f64,
+    // What follows came later. Runs from before have none of it in their settings and mean the defaults.
+    /// The form of the network.
+    #[serde(default)]
+    pub network: Form,
+    /// What the loss compares.
+    #[serde(default)]
+    pub loss: Compared,
+    /// Weight of the loss of rewards beside that of values.
+    #[serde(default = "plain")]
+    pub reward_weight: f64,
+    /// The loss of rewards.
+    #[serde(default)]
+    pub reward_loss: RewardLoss,
+    /// Where the value behind a window comes from.
+    #[serde(default)]
+    pub bootstrap: Bootstrap,
+    /// Whether the value of the state just encoded is trained too, so that k = 0 is a member like the others.
+    #[serde(default)]
+    pub train_zero: bool,
+    /// Factor on random functions of the latent state that are added to rewards and values and never trained; 0 is none.
+    #[serde(default)]
+    pub prior_scale: f64,
+    /// Value heads with the same targets: an explicit ensemble, of which plans use the mean.
+    #[serde(default = "one")]
+    pub value_heads: usize,
     /// Steps between two lines of metrics.
     pub log_every: u64,
 }
@@ -104,8 +183,31 @@ impl Config {
         in_range("random_steps", self.random_steps as f64, 0.0, 1e7)?;
         in_range("action_scale", self.action_scale, 0.0, 1e3)?;
         in_range("input_scale", self.input_scale, 0.0, 1e3)?;
+        in_range("reward_weight", self.reward_weight, 0.0, 1e6)?;
+        in_range("prior_scale", self.prior_scale, 0.0, 1e3)?;
+        in_range("value_heads", self.value_heads as f64, 1.0, 64.0)?;
         in_range("log_every", self.log_every as f64, 1.0, 1e12)?;
         self.check_plan()
+    }
+
+    /// What of the settings makes the network.
+    pub fn design(&self) -> Design {
+        Design {
+            form: self.network,
+            reward_loss: self.reward_loss,
+            value_heads: self.value_heads,
+            prior_scale: self.prior_scale as f32,
+        }
+    }
+
+    /// What of the settings makes the loss.
+    pub fn goal(&self) -> Goal {
+        Goal {
+            compared: self.loss,
+            reward_weight: self.reward_weight as f32,
+            train_zero: self.train_zero,
+            discount: self.discount as f32,
+        }
     }
 
     fn check_plan(&self) -> Result<(), AgentError> {
@@ -133,7 +235,8 @@ impl Config {
 
     /// What the settings ask of memory: experience that is kept, plans, and the buffers of an update.
     fn memory(&self) -> Vec<Part> {
-        let kept = |steps: usize| memory::window(self.window) * steps.div_ceil(self.window) as f64;
+        let kept =
+            |steps: usize| memory::kept(memory::window(self.window) * steps.div_ceil(self.window) as f64);
         let (worlds, windows) = (self.worlds as f64, self.replay as f64 + 1.0);
         // The plans of all worlds, of all bootstraps, and of the greedy episodes at the end.
         let roots = worlds + worlds * windows + 16.0;
@@ -148,7 +251,7 @@ impl Config {
         let rows = starts * self.prediction.min(self.window) as f64;
         let update = starts * 4.0 * (2 * FEATURES + 3 * UNITS + 64) as f64
             + rows * 4.0 * (6 * UNITS + 2 * GATES + 3 * HEAD + 8) as f64;
-        let replayed = if self.replay > 0 { COPIES * kept(self.replay_capacity) } else { 0.0 };
+        let replayed = if self.replay > 0 { kept(self.replay_capacity) } else { 0.0 };
         vec![
             Part {
                 key: "worlds",
@@ -160,7 +263,7 @@ impl Config {
             Part {
                 key: "random_steps",
                 what: "the steps of the random policy".to_owned(),
-                bytes: COPIES * kept(self.random_steps),
+                bytes: kept(self.random_steps),
             },
             Part {
                 key: "branching",

@@ -19,15 +19,12 @@
 //! # Ok::<(), ive::Error>(())
 //! ```
 
-use ive::{Error, Imagined, Model, ModelError, Rng, ValueFunction};
+use ive::{Error, Imagined, Model, ModelError, Rng, ValueEnsemble, ValueFunction};
 
-use super::network::Network;
-use crate::nn::cpu::board::{FEATURES, SIZE};
-use crate::nn::cpu::head::{HEAD, Head};
-use crate::nn::cpu::lstm::{self, GATES, Outputs, UNITS};
-use crate::nn::cpu::rows::{add_action_rows, add_tanh};
-use crate::nn::cpu::torso::TORSO;
-use crate::nn::cpu::{Matrix, matmul};
+use super::network::{Latent, Network, UNITS};
+use crate::nn::cpu::board::SIZE;
+use crate::nn::cpu::tape::Memory;
+use crate::nn::{Block, Graph, Parameters, Var};
 
 /// A batch of latent states (h, c).
 #[derive(Clone, Debug, PartialEq)]
@@ -71,12 +68,12 @@ impl LatentModel {
         Ok(Self { net: net.clone(), parameters: parameters.to_vec(), discount })
     }
 
-    /// The latent states of observations `[b, row, column, channel]` of zeros and ones: h⁰ and c⁰ = 0.
+    /// The latent states of observations `[b, row, column, channel]` of zeros and ones: h⁰ and c⁰.
     ///
     /// # Errors
     /// If an observation is cut off, or holds something else.
     pub fn encode(&self, observations: &[u8]) -> Result<Latents, Error> {
-        let (board, x) = (&self.net.torso.board, &*self.parameters);
+        let board = &self.net.torso.board;
         let size = SIZE * SIZE * board.channels();
         let count = observations.len().div_ceil(size);
         if observations.len() != count * size {
@@ -89,24 +86,43 @@ impl LatentModel {
         }
         let mut bits = Vec::new();
         board.pack_all(observations, &mut bits);
-        let (mut features, mut torso) = (vec![0.0; count * FEATURES], vec![0.0; count * TORSO]);
-        self.net.torso.forward(x, &bits, &mut features, &mut torso);
-        let mut hidden = vec![0.0; count * UNITS];
-        let weight = Matrix::new(self.net.start.of(x), TORSO, UNITS);
-        matmul(&mut hidden, Matrix::new(&torso, count, TORSO), weight);
-        add_tanh(&mut hidden, self.net.start_bias.of(x));
-        Ok(Latents { cell: vec![0.0; hidden.len()], hidden })
+        Ok(self.graph(|g| {
+            let state = self.net.encode(g, Block(0), &bits);
+            let hidden = numbers(g, state.hidden);
+            let cell = state.cell.map_or_else(|| vec![0.0; hidden.len()], |cell| numbers(g, cell));
+            Latents { hidden, cell }
+        }))
     }
 
-    /// The outputs of a head; `table` holds a row for each action, or nothing.
-    fn head(&self, head: &Head, table: &[f32], hidden: &[f32], actions: &[u8]) -> Vec<f64> {
-        let (x, count) = (&*self.parameters, actions.len());
-        let (mut units, mut out) = (vec![0.0; count * HEAD], vec![0.0; count]);
-        let weight = Matrix::new(head.hidden.of(x), UNITS, HEAD);
-        matmul(&mut units, Matrix::new(hidden, count, UNITS), weight);
-        add_action_rows(&mut units, table, head.bias.of(x), actions);
-        head.forward(x, &mut units, &mut out);
-        out.into_iter().map(f64::from).collect()
+    /// A graph over the parameters.
+    fn graph<R>(&self, work: impl FnOnce(&mut dyn Graph) -> R) -> R {
+        // Twice: the second is where priors are read.
+        work(&mut Memory::default().tape(&[Parameters::frozen(&self.parameters); 2]))
+    }
+
+    /// v̂(s) of each value head, `[heads][states]`: an explicit ensemble.
+    pub fn value_heads(&self, states: &Latents) -> Vec<Vec<f64>> {
+        let heads = self.net.design.value_heads;
+        self.graph(|g| {
+            let hidden = g.input(&states.hidden, UNITS);
+            let values = self.net.values(g, Block(0), hidden);
+            let values = numbers(g, values);
+            let of = |head: usize| values.iter().skip(head).step_by(heads).copied().map(f64::from).collect();
+            (0..heads).map(of).collect()
+        })
+    }
+
+    /// The explicit ensemble of an action in each state: `r̂(s, a) + γ v̂ᵢ(s')`, a member for each value head i. Its standard
+    /// deviation is σ-EVE.
+    ///
+    /// # Errors
+    /// If there is not an action of the network for each state, or a prediction is not finite.
+    pub fn explicit(&self, states: &Latents, actions: &[usize]) -> Result<ValueEnsemble, ModelError> {
+        let Imagined { next, reward, .. } = self.imagine(states, actions, &mut Rng::from_seed(0))?;
+        let backed_up = |values: Vec<f64>| -> Vec<f64> {
+            reward.iter().zip(values).map(|(r, v)| r + self.discount * v).collect()
+        };
+        Ok(ValueEnsemble::from_members(self.value_heads(&next).into_iter().map(backed_up))?)
     }
 
     /// Actions as bytes, one for each state.
@@ -124,22 +140,21 @@ impl LatentModel {
 }
 
 impl Model<Latents, [usize]> for LatentModel {
-    /// `h', c' = LSTM(one-hot a; h, c)` and `r̂(s, a)`. Predictions do not end: the discount is γ.
+    /// h', c' and r̂(s, a). Predictions do not end: the discount is γ.
     fn imagine(&self, s: &Latents, actions: &[usize], _: &mut Rng) -> Result<Imagined<Latents>, ModelError> {
         let actions = self.check(s, actions)?;
-        let (net, x, count) = (&self.net, &*self.parameters, s.len());
-        let mut gates = vec![0.0; count * GATES];
-        let weight = Matrix::new(net.lstm.of(x), UNITS, GATES);
-        matmul(&mut gates, Matrix::new(&s.hidden, count, UNITS), weight);
-        add_action_rows(&mut gates, net.lstm_action.of(x), net.lstm_bias.of(x), &actions);
-        let [mut hidden, mut cell, mut cell_tanh] = std::array::from_fn(|_| vec![0.0; count * UNITS]);
-        let out = Outputs { cell: &mut cell, cell_tanh: &mut cell_tanh, hidden: &mut hidden };
-        lstm::forward(&mut gates, Some(&s.cell), out);
-        Ok(Imagined {
-            next: Latents { hidden, cell },
-            reward: self.head(&net.reward, net.reward_action.of(x), &s.hidden, &actions),
-            discount: vec![self.discount; count],
-        })
+        Ok(self.graph(|g| {
+            let hidden = g.input(&s.hidden, UNITS);
+            let state = Latent { hidden, cell: Some(g.input(&s.cell, UNITS)) };
+            let reward = self.net.reward(g, Block(0), hidden, &actions);
+            let next = self.net.transition(g, Block(0), state, &actions);
+            let cell = next.cell.map_or_else(Vec::new, |cell| numbers(g, cell));
+            Imagined {
+                next: Latents { hidden: numbers(g, next.hidden), cell },
+                reward: numbers(g, reward).into_iter().map(f64::from).collect(),
+                discount: vec![self.discount; s.len()],
+            }
+        }))
     }
 }
 
@@ -151,8 +166,18 @@ impl Model<Latents, Vec<usize>> for LatentModel {
 }
 
 impl ValueFunction<Latents> for LatentModel {
-    /// v̂(s). For states that were just encoded it was never trained.
+    /// v̂(s), the mean of the value heads. For states that were just encoded it was never trained, unless `train_zero` is set.
     fn values(&self, states: &Latents) -> Result<Vec<f64>, ModelError> {
-        Ok(self.head(&self.net.value, &[], &states.hidden, &vec![0; states.len()]))
+        Ok(self.graph(|g| {
+            let hidden = g.input(&states.hidden, UNITS);
+            let values = self.net.value(g, Block(0), hidden);
+            numbers(g, values).into_iter().map(f64::from).collect()
+        }))
     }
+}
+
+fn numbers(g: &dyn Graph, x: Var) -> Vec<f32> {
+    let mut out = Vec::new();
+    g.read(x, &mut out);
+    out
 }

@@ -10,8 +10,7 @@
 //! one-step value `r̂ + γ v̂(s')` are followed, as many as `branching` says.
 
 use super::children::{Children, Weights};
-use super::network::Network;
-use crate::nn::cpu::lstm::UNITS;
+use super::network::{Network, UNITS};
 
 /// Nodes that are expanded together: their children then stay in the nearest cache.
 const CHUNK: usize = 12;
@@ -135,12 +134,10 @@ impl Planner {
         }
     }
 
-    /// The roots: h⁰ of each board, c⁰ = 0.
+    /// The roots: h⁰ and c⁰ of each board.
     fn encode(&mut self, boards: &[u64], roots: usize) {
         let level = &mut self.levels[0];
-        self.children.encode(&self.w, boards, roots, &mut level.hidden);
-        level.cell.clear();
-        level.cell.resize(roots * UNITS, 0.0);
+        self.children.encode(&self.w, boards, roots, &mut level.hidden, &mut level.cell);
     }
 
     /// Expands level after level; at the roots only the given actions, if there are any.

@@ -37,9 +37,10 @@ pub fn planner(net: &Network, config: &Config, parameters: &[f32]) -> Planner {
 mod tests {
     use super::*;
     use crate::vpn::{Ends, Reduction, Vpn};
-    use crate::{Agent, Archive};
-    use ive_envs::Environment;
-    use ive_envs::minatar::{ByteWorld, Game, Options, make};
+    use crate::{Agent, Archive, Decision, Player, Wish};
+    use ive_envs::minatar::{Game, Options, make};
+    use ive_envs::{ByteEnvironment, Environment};
+    use std::sync::Arc;
 
     fn config(weights: &[f64], branching: &[usize]) -> Config {
         Config {
@@ -66,17 +67,25 @@ mod tests {
             ends: Ends::Absorb,
             action_scale: 4.0,
             input_scale: 4.0,
+            network: crate::vpn::Form::Paper,
+            loss: crate::vpn::Compared::Parts,
+            reward_weight: 1.0,
+            reward_loss: crate::vpn::RewardLoss::Huber,
+            bootstrap: crate::vpn::Bootstrap::Plan,
+            train_zero: false,
+            prior_scale: 0.0,
+            value_heads: 1,
             log_every: 1000,
         }
     }
 
-    fn world(seed: u64) -> ByteWorld {
+    fn environment(seed: u64) -> ByteEnvironment {
         make(Game::Asterix, &Options::default(), seed).unwrap()
     }
 
     /// An agent that has learned a little, with the weights of `like` if there is one.
     fn agent(weights: &[f64], branching: &[usize], like: Option<&mut Vpn>) -> Vpn {
-        let mut agent = Vpn::new(&config(weights, branching), &world, 3).unwrap();
+        let mut agent = Vpn::new(&config(weights, branching), Arc::new(environment), 3).unwrap();
         if let Some(like) = like {
             let mut archive = Archive::saving();
             like.archive(&mut archive).unwrap();
@@ -89,19 +98,27 @@ mod tests {
 
     /// Some boards of random play, one after the other.
     fn boards() -> Vec<u8> {
-        let mut world = world(9);
-        let mut all = world.reset().observation;
-        (0..40).for_each(|i| all.extend(world.step(i * 7 % 6).unwrap().observation));
+        let mut environment = environment(9);
+        let mut all = environment.reset().observation;
+        (0..40).for_each(|i| all.extend(environment.step(i * 7 % 6).unwrap().observation));
         all
+    }
+
+    fn decide(agent: &mut Vpn, boards: &[u8], wish: Wish<'_>) -> Vec<Decision<usize>> {
+        agent.decide(boards, &mut [], wish).unwrap()
+    }
+
+    fn members(decision: &Decision<usize>) -> &[f64] {
+        decision.members.as_ref().unwrap().values()
     }
 
     #[test]
     fn a_short_plan_has_as_many_members_as_the_model_predicts() {
         let (mut short, boards) = (agent(&[1.0], &[4], None), boards());
-        let actions = short.act(&boards);
-        for (decision, action) in short.decide(&boards).into_iter().zip(actions) {
-            assert_eq!((decision.members.len(), decision.action), (5, action));
-            assert!((decision.members[0] - decision.value).abs() < 1e-6, "the first member is v̂¹ itself");
+        let actions = decide(&mut short, &boards, Wish::Action);
+        for (decision, other) in decide(&mut short, &boards, Wish::Usual).iter().zip(actions) {
+            assert_eq!((members(decision).len(), decision.action), (5, other.action));
+            assert!((members(decision)[0] - decision.value).abs() < 1e-6, "the first member is v̂¹ itself");
         }
     }
 
@@ -110,7 +127,8 @@ mod tests {
     fn members_are_those_of_a_plan_of_full_depth() {
         let (mut short, boards) = (agent(&[1.0], &[4], None), boards());
         let mut full = agent(&[1.0; 5], &[4, 2, 1, 1, 1], Some(&mut short));
-        let (short, full) = (short.decide(&boards), full.decide(&boards));
+        let (short, full) =
+            (decide(&mut short, &boards, Wish::Usual), decide(&mut full, &boards, Wish::Usual));
         let same: Vec<_> = short.iter().zip(&full).filter(|(s, f)| s.action == f.action).collect();
         assert!(same.len() >= 10, "{} of {} actions agree", same.len(), short.len());
         same.iter().for_each(|(s, f)| assert_eq!(s.members, f.members));
@@ -119,10 +137,31 @@ mod tests {
     #[test]
     fn the_probe_knows_the_newest_weights() {
         let (mut short, boards) = (agent(&[1.0], &[4], None), boards());
-        let before = short.decide(&boards);
+        let before = decide(&mut short, &boards, Wish::Usual);
         short.advance(&mut Vec::new()).unwrap();
-        let after = short.decide(&boards);
+        let after = decide(&mut short, &boards, Wish::Usual);
         assert_ne!(before[0].members, after[0].members);
-        assert!((after[0].members[0] - after[0].value).abs() < 1e-6);
+        assert!((members(&after[0])[0] - after[0].value).abs() < 1e-6);
+    }
+
+    /// The mean over value heads of `r̂ + γ v̂ᵢ(s')` is the 1-step value by which vpn-v1 chooses, whatever the network; with one
+    /// head there is no spread, with several there is.
+    #[test]
+    fn the_explicit_ensemble_averages_to_the_value_of_the_decision() {
+        use crate::vpn::Form;
+        for (network, value_heads, prior_scale) in
+            [(Form::Paper, 1, 0.0), (Form::Relu, 1, 0.0), (Form::Relu, 5, 0.0), (Form::Paper, 3, 1.0)]
+        {
+            let config = Config { network, prior_scale, value_heads, ..config(&[1.0], &[4]) };
+            let mut agent = Vpn::new(&config, Arc::new(environment), 3).unwrap();
+            (0..3).for_each(|_| agent.advance(&mut Vec::new()).unwrap());
+            let boards = boards();
+            let ensemble = agent.explicit(&boards).unwrap();
+            assert_eq!(ensemble.size(), value_heads);
+            for (decision, mean) in decide(&mut agent, &boards, Wish::Action).iter().zip(ensemble.mean()) {
+                assert!((decision.value - mean).abs() < 1e-5, "{} and {mean}", decision.value);
+            }
+            assert_eq!(ensemble.std().iter().all(|s| *s > 1e-4), value_heads > 1, "{:?}", ensemble.std());
+        }
     }
 }

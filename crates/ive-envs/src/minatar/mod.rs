@@ -25,11 +25,11 @@ mod seaquest;
 mod space_invaders;
 mod world;
 
-pub use crate::environment::ByteWorld;
 pub use crate::random::Generator;
 pub use board::Action;
 pub use options::{OPTIONS, Options};
 
+use crate::environment::ByteEnvironment;
 use crate::mt19937::Mt19937;
 use crate::random::Random;
 use crate::registry::OptionError;
@@ -105,7 +105,7 @@ impl Game {
 ///
 /// # Errors
 /// If an option is out of range or does not fit the game or the seed.
-pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteWorld, OptionError> {
+pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteEnvironment, OptionError> {
     use asterix::Asterix;
     use breakout::Breakout;
     use freeway::Freeway;
@@ -127,14 +127,13 @@ pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteWorld, Optio
     })
 }
 
-fn world<G, R>(game: Game, options: &Options, seed: u64) -> ByteWorld
+fn world<G, R>(game: Game, options: &Options, seed: u64) -> ByteEnvironment
 where
     G: Rulebook + 'static,
     R: Random + 'static,
 {
-    let name = format!("minatar:{}", game.name());
-    let identity = format!("{name} {options}");
+    let identity = format!("minatar:{} {options}", game.name());
     let rules = Rules { ramping: options.ramping, oxygen_flash: options.oxygen_flash };
     let actions = if options.minimal_actions { game.minimal_actions() } else { &Action::ALL };
-    Box::new(World::<G, R>::new(&name, identity, rules, options.sticky, actions, seed))
+    Box::new(World::<G, R>::new(game, identity, rules, options.sticky, actions, seed))
 }

@@ -91,7 +91,7 @@ impl Options {
     }
 
     /// Whether the options make sense for this game and seed.
-    pub(super) fn check(&self, game: Game, seed: u64) -> Result<(), OptionError> {
+    pub(crate) fn check(&self, game: Game, seed: u64) -> Result<(), OptionError> {
         if !(0.0..=1.0).contains(&self.sticky) {
             return Err(OptionError::value("sticky", &self.sticky.to_string(), "a probability, 0 to 1"));
         }

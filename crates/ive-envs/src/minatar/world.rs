@@ -1,7 +1,8 @@
 //! A game, its generator and sticky actions, as an [`Environment`].
 
+use super::Game;
 use super::board::{Action, CELLS, Rules, Turn};
-use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep, same_length};
+use crate::environment::{Environment, Sight, Spec, StepError, StepKind, TimeStep, same_length};
 use crate::random::Random;
 use crate::state::{Archive, StateError};
 
@@ -32,6 +33,7 @@ pub(crate) trait Rulebook: Clone + std::fmt::Debug + Send {
 #[derive(Clone, Debug)]
 pub(crate) struct World<G, R> {
     spec: Spec,
+    kind: Game,
     /// Name and options, written into saved states.
     identity: String,
     rules: Rules,
@@ -46,7 +48,7 @@ pub(crate) struct World<G, R> {
 
 impl<G: Rulebook, R: Random> World<G, R> {
     pub(crate) fn new(
-        name: &str,
+        kind: Game,
         identity: String,
         rules: Rules,
         sticky: f64,
@@ -54,15 +56,15 @@ impl<G: Rulebook, R: Random> World<G, R> {
         seed: u64,
     ) -> Self {
         let spec = Spec {
-            name: name.to_string(),
+            name: format!("minatar:{}", kind.name()),
             shape: vec![10, 10, G::CHANNELS.len()],
             channels: G::CHANNELS.to_vec(),
             actions: actions.iter().map(|action| action.name()).collect(),
         };
-        // The first episode must be asked for; until then the world shows one that took no draws from the seed.
+        // The first episode must be asked for; until then the environment shows one that took no draws from the seed.
         let game = G::begin(rules, &mut R::from_seed(0));
         let random = R::from_seed(seed);
-        Self { spec, identity, rules, sticky, actions, random, game, last: Action::Noop, over: false }
+        Self { spec, kind, identity, rules, sticky, actions, random, game, last: Action::Noop, over: false }
     }
 
     fn show(&self, observation: &mut [u8]) {
@@ -119,6 +121,12 @@ impl<G: Rulebook, R: Random> Environment for World<G, R> {
         same_length("observation", CELLS * G::CHANNELS.len(), observation.len())?;
         self.show(observation);
         Ok(())
+    }
+
+    fn sight(&self, _: usize) -> Option<Sight> {
+        let mut cells = vec![0; CELLS * G::CHANNELS.len()];
+        self.show(&mut cells);
+        Some(Sight::Board { game: self.kind, cells })
     }
 
     fn save(&self) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! NATIVE LIBRARIES: found where they are installed, or fetched on first use.
 //!
-//! Two families of worlds are not ours to rewrite: the games of Procgen, and the physics of MuJoCo. Their libraries are
-//! loaded at run time, so that nobody needs them to build this crate, or to use the other worlds. They are no part of this
+//! Two families of environments are not ours to rewrite: the games of Procgen, and the physics of MuJoCo. Their libraries are
+//! loaded at run time, so that nobody needs them to build this crate, or to use the other environments. They are no part of this
 //! crate. Both are published as wheels, and the user's own `pip` fetches them by name and version.
 //!
 //! - [`provide`] finds a library or fetches it, [`installed`] only looks. `ive setup` is the same as a command.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-/// A native library that a world needs.
+/// A native library that an environment needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Package {
     /// The games of Procgen (Cobbe et al. 2020), with their pictures.

@@ -1,8 +1,9 @@
 //! Many environments of one game, stepped together.
 
-use super::library::{Handle, MAX_STATE};
+use super::library::{Handle, MAX_STATE, OBSERVATION};
 use super::{ACTIONS, Game, Options};
-use crate::environment::{StepError, StepKind, same_length};
+use crate::batched::{Batch, BatchedEnvironment};
+use crate::environment::{Spec, StepError, StepKind, TimeStep, same_length};
 use crate::registry::OptionError;
 use crate::state::{Archive, StateError};
 
@@ -30,9 +31,15 @@ pub struct Procgen {
     /// Steps since the level began, by which the end of time is told from other ends.
     elapsed: Vec<u32>,
     kinds: Vec<StepKind>,
+    /// As a [`BatchedEnvironment`]: what it shows and accepts, and the numbers of the last step as learners want them.
+    spec: Spec,
+    rewards: Vec<f64>,
+    discounts: Vec<f64>,
+    /// Pictures one step before the time of a level is up, from which one can bootstrap.
+    last_observations: Vec<u8>,
 }
 
-/// What all environments show after a step, environment by environment.
+/// What all environments show after a step, environment by environment, as the library has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// What to act upon next, `[environment, row, column, colour]`: 64 × 64 pixels of red, green and blue.
@@ -74,7 +81,17 @@ impl Procgen {
         let handle = Handle::new(game, options, fold(seed), envs, threads)?;
         let identity = format!("procgen:{} envs={envs} {options}", game.name());
         let kinds = vec![StepKind::First; envs];
-        Ok(Self { identity, game, handle, elapsed: vec![0; envs], kinds })
+        Ok(Self {
+            identity,
+            game,
+            handle,
+            elapsed: vec![0; envs],
+            kinds,
+            spec: super::spec(game),
+            rewards: vec![0.0; envs],
+            discounts: vec![1.0; envs],
+            last_observations: vec![0; envs * OBSERVATION],
+        })
     }
 
     /// How many environments there are.
@@ -166,6 +183,74 @@ impl Procgen {
         }
         self.handle.set_states(&states);
         (self.elapsed, self.kinds) = (elapsed, kinds);
+        Ok(())
+    }
+}
+
+impl Procgen {
+    /// Fills in what a learner wants to know of the step.
+    fn note(&mut self) {
+        let (rewards, kinds) = (self.handle.rewards(), &self.kinds);
+        for (i, (&reward, &kind)) in rewards.iter().zip(kinds).enumerate() {
+            let step = TimeStep::new(kind, f64::from(reward));
+            (self.rewards[i], self.discounts[i]) = (step.reward, step.discount);
+        }
+    }
+}
+
+impl BatchedEnvironment for Procgen {
+    type Action = usize;
+    type Element = u8;
+
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn num_envs(&self) -> usize {
+        self.kinds.len()
+    }
+
+    fn reset(&mut self) -> Result<Batch<'_, u8>, StepError> {
+        // The library begins by itself; what nobody has acted in yet need not be given up.
+        if self.kinds.iter().any(|&kind| kind != StepKind::First) {
+            self.restart();
+        }
+        self.note();
+        Ok(self.batch())
+    }
+
+    fn step(&mut self, actions: &[usize]) -> Result<Batch<'_, u8>, StepError> {
+        for (i, &elapsed) in self.elapsed.iter().enumerate() {
+            if elapsed + 1 >= self.game.time_limit() {
+                let here = i * OBSERVATION..(i + 1) * OBSERVATION;
+                self.last_observations[here.clone()].copy_from_slice(&self.handle.observations()[here]);
+            }
+        }
+        Self::step(self, actions)?;
+        self.note();
+        Ok(self.batch())
+    }
+
+    fn batch(&self) -> Batch<'_, u8> {
+        Batch {
+            observations: self.handle.observations(),
+            last_observations: &self.last_observations,
+            rewards: &self.rewards,
+            discounts: &self.discounts,
+            kinds: &self.kinds,
+        }
+    }
+
+    fn save(&self) -> Vec<Vec<u8>> {
+        vec![Self::save(self)]
+    }
+
+    fn restore(&mut self, pieces: &[Vec<u8>]) -> Result<(), StateError> {
+        let [state] = pieces else {
+            return Err(StateError::Corrupt { what: "it is not in one piece" });
+        };
+        Self::restore(self, state)?;
+        self.note();
         Ok(())
     }
 }

@@ -32,13 +32,26 @@ pub use instance::{Frame, Procgen};
 pub use levels::LevelSplit;
 pub use options::{Mode, OPTIONS, Options};
 
-use crate::environment::ByteWorld;
+use crate::environment::{ByteEnvironment, Spec};
 use crate::registry::OptionError;
+
+/// Pixels of a picture a side.
+const SIDE: usize = 64;
+
+/// What every game shows and accepts.
+fn spec(game: Game) -> Spec {
+    Spec {
+        name: format!("procgen:{}", game.name()),
+        shape: vec![SIDE, SIDE, 3],
+        channels: vec!["red", "green", "blue"],
+        actions: ACTIONS.to_vec(),
+    }
+}
 
 /// One environment of a game; call `reset` to begin. It equals environment 0 of a [`Procgen`] of the same seed.
 ///
 /// # Errors
 /// If an option does not fit the game, or the library cannot be had.
-pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteWorld, OptionError> {
+pub fn make(game: Game, options: &Options, seed: u64) -> Result<ByteEnvironment, OptionError> {
     Ok(Box::new(world::World::new(game, options, seed)?))
 }

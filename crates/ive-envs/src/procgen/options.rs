@@ -16,7 +16,7 @@ pub enum Mode {
     Hard,
     /// Beyond hard; four games.
     Extreme,
-    /// Larger worlds of which one sees only a part; six games.
+    /// Larger environments of which one sees only a part; six games.
     Memory,
     /// One hard level whose reward is difficult to find; eight games.
     Exploration,
@@ -145,7 +145,7 @@ impl Options {
     }
 
     /// Whether the options make sense for this game. Everything that the library would end the process for is refused here.
-    pub(super) fn check(&self, game: Game) -> Result<(), OptionError> {
+    pub(crate) fn check(&self, game: Game) -> Result<(), OptionError> {
         let Self { levels, start_level, mode, .. } = *self;
         let refuse =
             |key, value: u32, allowed: String| Err(OptionError::value(key, &value.to_string(), allowed));

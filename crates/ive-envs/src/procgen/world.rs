@@ -1,8 +1,8 @@
 //! One environment as an [`Environment`].
 
 use super::library::OBSERVATION;
-use super::{ACTIONS, Game, Options, Procgen};
-use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep, same_length};
+use super::{ACTIONS, Game, Options, Procgen, SIDE};
+use crate::environment::{Environment, Sight, Spec, StepError, StepKind, TimeStep, same_length};
 use crate::registry::OptionError;
 use crate::state::{Archive, StateError};
 
@@ -30,12 +30,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(game: Game, options: &Options, seed: u64) -> Result<Self, OptionError> {
-        let spec = Spec {
-            name: format!("procgen:{}", game.name()),
-            shape: vec![64, 64, 3],
-            channels: vec!["red", "green", "blue"],
-            actions: ACTIONS.to_vec(),
-        };
+        let spec = super::spec(game);
         let identity = format!("{} {options}", spec.name);
         let game = Procgen::new(game, options, 1, 1, seed)?;
         Ok(Self { spec, identity, game, over: None, waiting: true, last: vec![0; OBSERVATION] })
@@ -87,6 +82,10 @@ impl Environment for World {
         same_length("observation", OBSERVATION, observation.len())?;
         observation.copy_from_slice(self.observation());
         Ok(())
+    }
+
+    fn sight(&self, _: usize) -> Option<Sight> {
+        Some(Sight::Pixels { side: SIDE, rgb: self.observation().to_vec() })
     }
 
     fn save(&self) -> Vec<u8> {

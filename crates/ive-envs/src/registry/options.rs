@@ -4,7 +4,7 @@ use crate::native::{NativeError, Problem};
 use crate::nearest;
 use std::fmt;
 
-/// An option of a world, for people.
+/// An option of an environment, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
     /// Its name.
@@ -28,7 +28,7 @@ pub enum OptionError {
         /// Names that look like it; if there are none, the message lists what there is.
         near: Vec<String>,
     },
-    /// The world has no such option.
+    /// The environment has no such option.
     UnknownOption {
         /// The option given.
         key: String,
@@ -44,12 +44,12 @@ pub enum OptionError {
         /// What it can be.
         allowed: String,
     },
-    /// The world has no numbered actions.
+    /// The environment has no numbered actions.
     NotNumbered {
         /// Its name.
         name: String,
     },
-    /// The native library of the world cannot be had.
+    /// The native library of the environment cannot be had.
     Native(NativeError),
 }
 

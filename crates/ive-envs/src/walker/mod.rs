@@ -29,6 +29,7 @@ mod world;
 pub use crate::random::Generator;
 pub use options::{OPTIONS, Options};
 pub use pixels::Pixels;
+pub use pose::Start;
 pub use task::Task;
 pub use world::{Action, Walker, action};
 
@@ -37,7 +38,7 @@ use crate::registry::OptionError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where the worlds come from.
+/// Where the environments come from.
 pub const ORIGIN: &str = "dm_control 1.0.50 (Tunyasuvunakool et al. 2020) on MuJoCo 3.17.0; the tasks rewritten, the physics the original";
 /// Under which licences their parts stand.
 pub const LICENCE: &str =
@@ -91,7 +92,7 @@ impl From<NativeError> for MakeError {
     }
 }
 
-/// For worlds by name, where every failure is one of an option or of a library.
+/// For environments by name, where every failure is one of an option or of a library.
 impl From<MakeError> for OptionError {
     fn from(error: MakeError) -> Self {
         match error {

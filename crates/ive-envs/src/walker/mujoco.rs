@@ -264,11 +264,11 @@ impl Physics {
         let data = data.ok_or(MakeError::Memory)?;
         let motion = Motion { qpos: [0.0; JOINTS], qvel: [0.0; JOINTS] };
         let mut physics = Self { engine, data, motion };
-        physics.begin(&[0.25; JOINTS]);
+        physics.begin(&[0.25; JOINTS], &[0.0; JOINTS]);
         if physics.motion.qpos != [0.25; JOINTS] {
             return Err(MakeError::Precision);
         }
-        physics.begin(&[0.0; JOINTS]);
+        physics.begin(&[0.0; JOINTS], &[0.0; JOINTS]);
         Ok(physics)
     }
 
@@ -281,11 +281,12 @@ impl Physics {
         &self.motion
     }
 
-    /// Starts at rest in a pose, with the calls of dm_control in its order.
-    pub(super) fn begin(&mut self, qpos: &[f64; JOINTS]) {
+    /// Starts in a pose, with the calls of dm_control in its order; dm_control always starts at rest.
+    pub(super) fn begin(&mut self, qpos: &[f64; JOINTS], qvel: &[f64; JOINTS]) {
         self.call(self.engine.reset_data);
         self.call(self.engine.forward);
         self.write(qpos, QPOS);
+        self.write(qvel, QVEL);
         self.call(self.engine.forward);
         self.look();
     }
@@ -354,7 +355,7 @@ impl Physics {
     /// Sets the parts `bits` of the state, which have `N` numbers.
     fn write<const N: usize>(&mut self, numbers: &[f64; N], bits: c_int) {
         let (model, data) = (self.engine.model.as_ptr(), self.data.as_ptr());
-        // SAFETY: as in `read`; here for positions, for controls and for whole states.
+        // SAFETY: as in `read`; here for positions, for velocities, for controls and for whole states.
         unsafe { (self.engine.set_state)(model, data, numbers.as_ptr(), bits) };
     }
 }

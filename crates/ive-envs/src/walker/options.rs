@@ -1,5 +1,6 @@
-//! The options of the walker, and how they are written: `repeat=2`, `threshold=0.3`, `rng=numpy`.
+//! The options of the walker, and how they are written: `repeat=2`, `threshold=0.3`, `rng=numpy`, `start=air`.
 
+use super::pose::Start;
 use super::task::EPISODE;
 use crate::random::Generator;
 use crate::registry::{OptionError, OptionInfo};
@@ -14,16 +15,18 @@ pub struct Options {
     pub threshold: f64,
     /// Where the starting poses are drawn from.
     pub generator: Generator,
+    /// How episodes start.
+    pub start: Start,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { repeat: 2, threshold: 0.0, generator: Generator::Ive }
+        Self { repeat: 2, threshold: 0.0, generator: Generator::Ive, start: Start::Ordinary }
     }
 }
 
 /// The options as they are written, with their defaults.
-pub const OPTIONS: [OptionInfo; 3] = [
+pub const OPTIONS: [OptionInfo; 4] = [
     OptionInfo {
         key: "repeat",
         default: "2",
@@ -42,6 +45,12 @@ pub const OPTIONS: [OptionInfo; 3] = [
         values: "ive, numpy",
         meaning: "random numbers of our own, or those of the original",
     },
+    OptionInfo {
+        key: "start",
+        default: "ordinary",
+        values: "ordinary, air, joints, fast",
+        meaning: "how episodes start: as in the original, or oddly, to test what an agent makes of it",
+    },
 ];
 
 impl Options {
@@ -54,6 +63,7 @@ impl Options {
         match key {
             "repeat" => changed.repeat = value.parse().map_err(|_| bad_repeat(value))?,
             "threshold" => changed.threshold = value.parse().map_err(|_| bad_threshold(value))?,
+            "start" => changed.start = Start::from_option(value)?,
             "rng" => changed.generator = Generator::from_option(value)?,
             _ => return Err(OptionError::unknown(key, &OPTIONS)),
         }
@@ -63,7 +73,7 @@ impl Options {
     }
 
     /// Whether the options make sense together with this seed.
-    pub(super) fn check(&self, seed: u64) -> Result<(), OptionError> {
+    pub(crate) fn check(&self, seed: u64) -> Result<(), OptionError> {
         if !(1..=EPISODE).contains(&self.repeat) {
             return Err(bad_repeat(&self.repeat.to_string()));
         }
@@ -85,6 +95,8 @@ fn bad_threshold(value: &str) -> OptionError {
 /// As they are written, for names and saved states.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "repeat={} threshold={} rng={}", self.repeat, self.threshold, self.generator.name())
+        write!(f, "repeat={} threshold={} rng={}", self.repeat, self.threshold, self.generator.name())?;
+        // States that were saved before there were odd starts stay good.
+        if self.start == Start::Ordinary { Ok(()) } else { write!(f, " start={}", self.start.name()) }
     }
 }

@@ -1,8 +1,8 @@
-//! The walker seen from outside: the same world with pictures for observations, as the paper's agents meet it.
+//! The walker seen from outside: the same environment with pictures for observations, as the paper's agents meet it.
 
 use super::picture::{Renderer, SIDE};
 use super::{Action, Walker};
-use crate::environment::{Environment, Spec, StepError, TimeStep, same_length};
+use crate::environment::{Environment, Sight, Spec, StepError, TimeStep, same_length};
 use crate::state::StateError;
 use std::sync::OnceLock;
 
@@ -91,6 +91,10 @@ impl Environment for Pixels {
         same_length("observation", self.picture.len(), observation.len())?;
         observation.copy_from_slice(&self.picture);
         Ok(())
+    }
+
+    fn sight(&self, side: usize) -> Option<Sight> {
+        self.walker.sight(side)
     }
 
     fn save(&self) -> Vec<u8> {

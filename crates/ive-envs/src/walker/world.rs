@@ -3,8 +3,8 @@
 use super::mujoco::{Physics, STATE, State, Unstable, is_usable};
 use super::options::Options;
 use super::task::{self, EPISODE, JOINTS, MOTOR_NAMES, MOTORS, OBSERVATION, OBSERVATION_NAMES, Task};
-use super::{MakeError, pose};
-use crate::environment::{Environment, Spec, StepError, StepKind, TimeStep, same_length};
+use super::{MakeError, picture};
+use crate::environment::{Environment, Sight, Spec, StepError, StepKind, TimeStep, same_length};
 use crate::native::Package;
 use crate::random::Stream;
 use crate::state::{Archive, StateError};
@@ -58,7 +58,7 @@ impl Progress {
     }
 }
 
-/// A walker in its world.
+/// A walker in its environment.
 #[derive(Debug)]
 pub struct Walker {
     spec: Spec,
@@ -86,7 +86,7 @@ impl Walker {
         Self { spec, identity, task, options, physics, progress }
     }
 
-    /// The same world with all episodes starting at rest in this pose instead of a random one.
+    /// The same environment with all episodes starting at rest in this pose instead of a random one.
     ///
     /// # Errors
     /// If a number is not finite or too large.
@@ -167,9 +167,9 @@ impl Environment for Walker {
 
     fn reset_into(&mut self, observation: &mut [f64]) -> Result<TimeStep<()>, StepError> {
         same_length("observation", OBSERVATION, observation.len())?;
-        let fixed = self.progress.pose;
-        let qpos = fixed.unwrap_or_else(|| pose::random(&mut self.progress.stream));
-        self.physics.begin(&qpos);
+        let fixed = self.progress.pose.map(|qpos| (qpos, [0.0; JOINTS]));
+        let (qpos, qvel) = fixed.unwrap_or_else(|| self.options.start.draw(&mut self.progress.stream));
+        self.physics.begin(&qpos, &qvel);
         (self.progress.control_steps, self.progress.raw_reward) = (0, 0.0);
         self.show(observation);
         Ok(TimeStep::new(StepKind::First, 0.0))
@@ -200,6 +200,10 @@ impl Environment for Walker {
         same_length("observation", OBSERVATION, observation.len())?;
         self.show(observation);
         Ok(())
+    }
+
+    fn sight(&self, side: usize) -> Option<Sight> {
+        picture::of(self.qpos(), side).ok().map(|rgb| Sight::Pixels { side, rgb })
     }
 
     fn save(&self) -> Vec<u8> {

@@ -3,26 +3,31 @@
 //! One thread, CPU time, best of several. Our decision begins with the board, the peer's with the latent state; our update
 //! of VPN has heads with a hidden layer, the peer's are linear: where the work differs, ours is more.
 
+mod dreamer;
+mod kernels;
+mod muesli;
+
 use clap::Args;
 use cpu_time::ProcessTime;
 use ive::Rng;
 use ive_agents::dqn;
+use ive_agents::experience::{Experience, Shape};
+use ive_agents::nn::Executor;
 use ive_agents::nn::cpu::board;
 use ive_agents::nn::cpu::descent::{Adam, CentredRmsProp, norm};
 use ive_agents::nn::cpu::torso::{Inference, TORSO};
 use ive_agents::vpn::batch::{Batch, Lesson};
 use ive_agents::vpn::planner::Planner;
-use ive_agents::vpn::{self, Ends};
-use ive_agents::windows::Windows;
+use ive_agents::vpn::{self, Ends, Goal};
 use ive_agents::{Clock, Part};
-use ive_envs::Environment;
+use ive_envs::{Environment, StepKind, registry};
 
 use super::measure::{Measured, PeerArgs, best, peers, show};
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, layout, stream};
 use crate::report::table::Table;
-use crate::run::agents::{Request, make, resolve, worlds};
+use crate::run::agents::{Request, make, refused, resolve};
 use crate::settings::Change;
 
 /// Arguments of `ive bench agents`.
@@ -40,40 +45,80 @@ pub struct AgentsArgs {
     peers: PeerArgs,
 }
 
-const CASES: [(&str, &str); 3] = [
+const CASES: [(&str, &str); 14] = [
     ("decision", "a decision of VPN(5), branching (4,4,4,1,1): 894 latent steps"),
     ("dqn update", "an update of DQN, batch 32, with targets"),
     ("vpn update", "an update of VPN, 160 latent steps"),
+    ("dreamer update 125", "an update of Dreamer: 625 steps lived through, 125 imagined paths of 12"),
+    ("dreamer update 625", "the same with 625 imagined paths"),
+    ("dreamer decision actor", "a decision of Dreamer: the actor"),
+    ("dreamer decision sample", "the best of 10 sampled sequences of 5 actions (♣)"),
+    ("dreamer decision grad", "10 gradient steps on a sequence of 5 actions (♢)"),
+    (
+        "muesli update small",
+        "an update of Muesli, 320 pictures of 64 × 64 pixels, 5 model steps, all 15 actions",
+    ),
+    ("muesli acting 64 small", "actions of Muesli for 64 pictures"),
+    ("muesli probe 64 small", "members k = 0..5 of Muesli for 64 pictures"),
+    ("muesli update impala 8,16,16", "an update with the residual torso 8, 16, 16"),
+    ("muesli acting 64 impala 8,16,16", "its actions for 64 pictures"),
+    ("muesli probe 64 impala 8,16,16", "its members for 64 pictures"),
 ];
 
+/// The network and loss as published, which the JAX prototype has, and the others.
+const PAPER: [&str; 2] = ["network=paper", "loss=parts"];
+const RELU: [&str; 2] = ["network=relu", "loss=members"];
+
 /// Whole runs: name, agent, changes to its default preset that make it the run of the JAX prototype: no replay, random
-/// actions annealed over half of the run.
-const RUNS: [(&str, &str, &[&str]); 5] = [
-    ("μ-IVE(5), branching (4,4,4,1,1)", "mu-ive", &["replay=0", "branching=[4, 4, 4, 1, 1]"]),
-    ("μ-IVE(5), branching (4,2,1,1,1)", "mu-ive", &["replay=0", "branching=[4, 2, 1, 1, 1]"]),
-    ("v̂¹", "vpn-v1", &["replay=0"]),
+/// actions annealed over half of the run. Muesli also plays fruitbot, where its library can be had.
+const RUNS: [(&str, &str, &[&str]); 8] = [
+    (
+        "μ-IVE(5), branching (4,4,4,1,1)",
+        "mu-ive",
+        &["replay=0", "branching=[4, 4, 4, 1, 1]", PAPER[0], PAPER[1]],
+    ),
+    (
+        "μ-IVE(5), branching (4,2,1,1,1)",
+        "mu-ive",
+        &["replay=0", "branching=[4, 2, 1, 1, 1]", PAPER[0], PAPER[1]],
+    ),
+    ("v̂¹", "vpn-v1", &["replay=0", PAPER[0], PAPER[1]]),
+    (
+        "μ-IVE(5), branching (4,2,1,1,1), relu",
+        "mu-ive",
+        &["replay=0", "branching=[4, 2, 1, 1, 1]", RELU[0], RELU[1]],
+    ),
+    ("v̂¹, relu", "vpn-v1", &["replay=0", RELU[0], RELU[1]]),
     ("DQN", "dqn", &[]),
     ("μ-IVE(5), the default preset", "mu-ive", &[]),
+    ("Muesli, the default preset, fruitbot", "muesli", &["warm_up=0", "learning_start=0"]),
 ];
 
 /// Runs the command.
 pub fn run(args: &AgentsArgs) -> Outcome {
-    let peers = peers(
-        &args.peers,
-        &[("agents.py", include_str!("peers/agents.py"))],
-        &[args.peers.repeats.to_string()],
-        "numpy jax",
-    )?;
+    let programs = [
+        ("agents.py", include_str!("peers/agents.py")),
+        ("dreamer.py", include_str!("peers/dreamer.py")),
+        ("muesli.py", include_str!("peers/muesli.py")),
+    ];
+    let mut theirs = Vec::new();
+    for program in programs {
+        theirs.extend(peers(&args.peers, &[program], &[args.peers.repeats.to_string()], "numpy jax")?);
+    }
     let title = format!("one thread, best of {} by CPU time", args.peers.repeats);
-    let mine = [decisions(args)?, vec![dqn_update(args)?, vpn_update(args)?]].concat();
-    show(&args.peers, &title, &CASES, &mine, &peers)?;
+    let small = vec![dqn_update(args)?, vpn_update(args)?];
+    let mine = [decisions(args)?, small, larger_updates(args)?].concat();
+    show(&args.peers, &title, &CASES, &mine, &theirs)?;
+    if !args.peers.json {
+        let table = layout::table(&kernels::table(4 * args.peers.repeats)?, output::width());
+        stream(&format!("GFLOP/s of products and convolutions, one thread\n\n{table}\n"))?;
+    }
     whole_runs(args)
 }
 
 /// Boards of a game played at random, as bits.
 fn some_boards(count: usize, channels_of: &str) -> Outcome<Vec<u64>> {
-    let plan = resolve(&Request { agent: "dqn", world: channels_of, ..Request::default() })?;
-    let mut world = worlds(&plan)?(0);
+    let mut world = registry::make(channels_of, &[], 0).map_err(refused)?;
     let mut rng = Rng::from_seed(0);
     let mut now = world.reset();
     let channels = now.observation.len() / (board::SIZE * board::SIZE);
@@ -119,19 +164,19 @@ fn dqn_update(args: &AgentsArgs) -> Outcome<Measured> {
     let (now, next) = boards.split_at(boards.len() / 2);
     let mut batch = dqn::loss::Batch { boards: now.to_vec(), ..Default::default() };
     batch.actions.extend((0..32).map(|i| i % 6));
-    let (mut work, mut gradient) = (dqn::loss::Workspace::default(), vec![0.0; x.len()]);
+    let (mut executor, mut gradient) = (Executor::default(), vec![0.0; x.len()]);
     let (mut features, mut torso, mut q) =
         (vec![0.0; 32 * board::FEATURES], vec![0.0; 32 * TORSO], Vec::new());
     let mut optimiser = CentredRmsProp::new(x.len(), 0.95, 0.01);
     best("dqn update", "batch 32", 20 * args.peers.repeats, || {
         target.forward(next, &mut features, &mut torso);
-        net.values(&x, &torso, &mut q);
+        net.values_of(&x, &torso, &mut q);
         batch.targets.clear();
         batch
             .targets
             .extend(q.chunks_exact(6).map(|q| 0.1 + 0.99 * q.iter().copied().fold(f32::MIN, f32::max)));
-        dqn::loss::gradient(&net, &x, &batch, &mut work, &mut gradient);
-        optimiser.step(&mut x, &gradient, 2.5e-4);
+        dqn::loss::gradient(&net, &x, &batch, &mut executor, &mut gradient);
+        optimiser.step(&mut x, &gradient, 1.0, 2.5e-4);
         Ok(())
     })
 }
@@ -142,24 +187,34 @@ fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
     let mut x = net.initial(1.0, 4.0, &mut Rng::from_seed(0));
     let words = net.torso.board.words();
     let boards = some_boards(44, "minatar:freeway")?;
-    let mut windows = Windows::zeroed(words, 10, 4);
+    let shape = Shape { observation: words, action: 1, policy: 0 };
+    let mut windows: Experience<u64, u8> =
+        Experience::zeroed(shape, 10, 4).map_err(|e| Failure::internal(e.to_string()))?;
     for (i, board) in boards.chunks_exact(words).enumerate() {
-        windows.set_board(i / 11, i % 11, board);
+        windows.set_observation(i / 11, i % 11, board);
         if i % 11 < 10 {
-            windows.set_step(i / 11, i % 11, (i % 6) as u8, 0.1, false);
+            windows.set_step(i / 11, i % 11, &[(i % 6) as u8], 0.1, StepKind::Mid);
         }
     }
     let lessons = (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) });
-    let (mut batch, mut work, mut gradient) =
-        (Batch::default(), vpn::loss::Workspace::default(), vec![0.0; x.len()]);
+    let (mut batch, mut executor, mut gradient) = (Batch::default(), Executor::default(), vec![0.0; x.len()]);
+    let (goal, mut said) = (Goal::default(), Vec::new());
     let mut adam = Adam::new(x.len(), 1e-8);
     best("vpn update", "40 starts, 160 steps, heads with 64 hidden units", 20 * args.peers.repeats, || {
         batch.fill(lessons.clone(), 5, 0.99, Ends::Absorb);
-        vpn::loss::gradient(&net, &x, &batch, &mut work, &mut gradient);
+        vpn::loss::gradient(&net, &x, &batch, &goal, &mut executor, &mut gradient, &mut said);
         let clip = (40.0 / norm(&gradient)).min(1.0);
         adam.step(&mut x, &gradient, clip, 1e-4);
         Ok(())
     })
+}
+
+/// Updates and decisions of the larger agents.
+fn larger_updates(args: &AgentsArgs) -> Outcome<Vec<Measured>> {
+    let mut all = dreamer::updates(args.peers.repeats)?;
+    all.extend(dreamer::decisions(args.peers.repeats)?);
+    all.extend(muesli::measure(args.peers.repeats)?);
+    Ok(all)
 }
 
 /// Environment steps per CPU-second over whole runs on Breakout, and where the time went.
@@ -169,20 +224,20 @@ fn whole_runs(args: &AgentsArgs) -> Outcome {
     let mut table = Table::new("whole runs", &head);
     for (name, agent, changes) in RUNS {
         let changes: Vec<Change> = std::iter::once(&"exploration_fraction=0.5")
-            .filter(|_| agent != "dqn")
+            .filter(|_| !["dqn", "muesli"].contains(&agent))
             .chain(changes)
             .map(|c| Change::parse(c).map_err(Failure::internal))
             .collect::<Outcome<_>>()?;
-        let world = "minatar:breakout";
+        let world = if agent == "muesli" { "procgen:fruitbot" } else { "minatar:breakout" };
         let request =
             Request { agent, world, steps: Some(args.steps), changes: &changes, ..Request::default() };
-        let mut runner = make(&resolve(&request)?, "cpu")?;
+        let mut runner = make(&resolve(&request)?)?;
         let (start, mut log) = (ProcessTime::now(), Vec::new());
         while runner.steps() < args.steps {
             runner.advance(&mut log).map_err(|e| Failure::internal(e.to_string()))?;
         }
         let rate = runner.steps() as f64 / start.elapsed().as_secs_f64();
-        let shares = runner.clock().map(Clock::shares).unwrap_or_default();
+        let shares = runner.summary().clock.as_ref().map(Clock::shares).unwrap_or_default();
         let cells = shares.map(|share| format!("{:.0} %", 100.0 * share));
         table.row([name.to_owned(), format!("{rate:.0}")].into_iter().chain(cells));
         if args.peers.json {
@@ -199,6 +254,6 @@ fn whole_runs(args: &AgentsArgs) -> Outcome {
     }
     let (steps, table) = (args.steps, layout::table(&table, output::width()));
     stream(&format!(
-        "whole runs of {steps} steps on Breakout, nothing left out, and where the time went\n\n{table}"
+        "whole runs of {steps} steps on Breakout or fruitbot, nothing left out, and where the time went\n\n{table}"
     ))
 }

@@ -3,6 +3,8 @@
 mod agents;
 mod envs;
 mod measure;
+mod saves;
+mod score;
 mod tabular;
 
 use clap::{Args, Subcommand};
@@ -23,6 +25,10 @@ enum What {
     Agents(agents::AgentsArgs),
     /// Environments: steps per CPU-second, beside the Python originals
     Envs(envs::EnvsArgs),
+    /// Checkpoints: what it costs to save gigabytes of replay
+    Saves(saves::SavesArgs),
+    /// Logged predictions: ensembles and statistics of a million states
+    Score(score::ScoreArgs),
     /// Tabular work: the reaching figure, its exact limit, exact IVE(20) of small, dense and sparse tables
     Tabular(tabular::TabularArgs),
 }
@@ -32,6 +38,8 @@ pub fn run(args: &BenchArgs) -> Outcome {
     match &args.what {
         What::Agents(args) => agents::run(args),
         What::Envs(args) => envs::run(args),
+        What::Saves(args) => saves::run(args),
+        What::Score(args) => score::run(args),
         What::Tabular(args) => tabular::run(args),
     }
 }

@@ -4,14 +4,14 @@
 //! the programs in `peers/`, which do the same work; they run in a Python of the user's.
 
 use clap::Args;
-use ive::{ExactIve, Members, Rng, TabularModel};
+use ive::{ExactIve, Members, Probability, Rng, TabularModel};
 use rayon::prelude::*;
 
 use super::measure::{Measured, PeerArgs, best, peers, show};
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::reaching::{run::seed, sweep::Settings};
-use crate::experiments::{Name, Plan, Preset, ours};
+use crate::experiments::{Experiment, Preset, ours};
 use crate::settings::Change;
 
 /// Arguments of `ive bench tabular`.
@@ -56,11 +56,11 @@ fn reaching(learner: &str, epochs: u32) -> Outcome<Settings> {
         set("ties=first")?,
         set(&format!("epochs={epochs}"))?,
         set(&format!("learner={learner}"))?,
+        set("seeds=100")?,
     ];
-    match Plan::new(Name::Reaching, Name::Reaching.layers(Preset::Paper)?, &changes, Some(100))? {
-        Plan::Reaching(settings) => Ok(settings),
-        _ => Err(Failure::internal("a plan for reaching is one")),
-    }
+    let mut layers = Experiment::parse("reaching")?[0].layers(Preset::Paper)?;
+    layers.add_changes(&changes)?;
+    layers.build::<Settings>()?.checked()
 }
 
 fn measure(args: &TabularArgs) -> Outcome<Vec<Measured>> {
@@ -81,24 +81,36 @@ fn measure(args: &TabularArgs) -> Outcome<Vec<Measured>> {
             .try_for_each(|s| seed(&limit, s, &|| true).map(|curves| drop(std::hint::black_box(curves))))
     })?);
     let rng = &mut Rng::from_seed(0);
-    let tables: Vec<_> = ours((0..100).map(|_| dense(25, rng)).collect())?;
-    all.push(exact("small", 10 * args.peers.repeats, 1, &tables)?);
-    let table = [ours(dense(1000, rng))?];
-    for threads in [1, 2] {
-        all.push(exact("dense", 10 * args.peers.repeats, threads, &table)?);
+    let (double, single) = (|p: f64| p, |p: f64| p as f32);
+    let repeats = args.peers.repeats;
+    let tables: Vec<_> = ours((0..100).map(|_| dense(25, rng, double)).collect())?;
+    all.push(exact("small", "f64", 10 * repeats, 1, &tables)?);
+    let tables = [("f64", ours(dense(1000, rng, double))?), ("f32", ours(dense(1000, rng, single))?)];
+    for (precision, table) in tables {
+        let table = [table];
+        for threads in [1, 2] {
+            all.push(exact("dense", precision, 10 * repeats, threads, &table)?);
+        }
     }
-    let table = [ours(sparse(100_000, 8, rng))?];
-    for threads in [1, 2] {
-        all.push(exact("sparse", 3 * args.peers.repeats, threads, &table)?);
+    let tables =
+        [("f64", ours(sparse(100_000, 8, rng, double))?), ("f32", ours(sparse(100_000, 8, rng, single))?)];
+    for (precision, table) in tables {
+        let table = [table];
+        for threads in [1, 2] {
+            all.push(exact("sparse", precision, 3 * repeats, threads, &table)?);
+        }
     }
     Ok(all)
 }
 
-/// σ-IVE(20) of states and pairs for each table.
-fn exact(case: &str, repeats: u32, threads: usize, tables: &[(TabularModel, Vec<f64>)]) -> Outcome<Measured> {
+/// A table and its learned values.
+type Learned = (TabularModel, Vec<f64>);
+
+/// σ-IVE(20) of states and pairs for each table; `precision` is that of its probabilities.
+fn exact(case: &str, precision: &str, repeats: u32, threads: usize, tables: &[Learned]) -> Outcome<Measured> {
     let policy = vec![0.25; tables[0].1.len()];
     let ive = ExactIve::new(&policy, 0.99, Members::up_to(20)).threads(threads);
-    let variant = format!("{threads} thread{}, f64", if threads > 1 { "s" } else { "" });
+    let variant = format!("{threads} thread{}, {precision}", if threads > 1 { "s" } else { "" });
     best(case, &variant, repeats, || {
         tables.iter().try_for_each(|(model, q)| {
             ours(model.inconsistency(q, &ive)).map(|s| drop(std::hint::black_box(s)))
@@ -112,27 +124,32 @@ fn normals(n: usize, rng: &mut Rng) -> Vec<f64> {
     x
 }
 
-fn rows(n: usize, width: usize, rng: &mut Rng) -> Vec<f64> {
+fn rows<P>(n: usize, width: usize, rng: &mut Rng, stored: impl Fn(f64) -> P) -> Vec<P> {
     let mut p: Vec<f64> = (0..n * width).map(|_| rng.uniform()).collect();
     for row in p.chunks_mut(width) {
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|x| *x /= sum);
     }
-    p
+    p.into_iter().map(stored).collect()
 }
 
-fn dense(states: usize, rng: &mut Rng) -> ive::Result<(TabularModel, Vec<f64>)> {
+fn dense<P: Probability>(states: usize, rng: &mut Rng, stored: impl Fn(f64) -> P) -> ive::Result<Learned> {
     let pairs = 4 * states;
-    Ok((TabularModel::dense(states, 4, normals(pairs, rng), rows(pairs, states, rng))?, normals(pairs, rng)))
+    let (reward, transition) = (normals(pairs, rng), rows(pairs, states, rng, stored));
+    Ok((TabularModel::dense(states, 4, reward, transition)?, normals(pairs, rng)))
 }
 
-fn sparse(states: usize, successors: usize, rng: &mut Rng) -> ive::Result<(TabularModel, Vec<f64>)> {
+fn sparse<P: Probability>(
+    states: usize,
+    successors: usize,
+    rng: &mut Rng,
+    stored: impl Fn(f64) -> P,
+) -> ive::Result<Learned> {
     let pairs = 4 * states;
     let offsets = (0..=pairs).map(|i| i * successors).collect();
     let next = (0..pairs * successors).map(|_| rng.below(states) as u32).collect();
-    let model =
-        TabularModel::sparse(states, 4, normals(pairs, rng), offsets, next, rows(pairs, successors, rng))?;
-    Ok((model, normals(pairs, rng)))
+    let (reward, probability) = (normals(pairs, rng), rows(pairs, successors, rng, stored));
+    Ok((TabularModel::sparse(states, 4, reward, offsets, next, probability)?, normals(pairs, rng)))
 }
 
 const PEERS: [(&str, &str); 3] = [

@@ -7,10 +7,10 @@ mod walker;
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, layout};
+use crate::run::agents::refused;
 use clap::{Args, Subcommand, ValueEnum};
-use ive_envs::registry::{self, ActionKind, OptionInfo, World};
-use ive_envs::{ByteWorld, OptionError};
-use std::collections::BTreeMap;
+use ive_envs::ByteEnvironment;
+use ive_envs::registry::{self, ActionKind, AnyEnvironment, OptionInfo};
 use std::io::{self, BufWriter, Write};
 use trace::TraceArgs;
 pub use walker::random_action;
@@ -44,7 +44,7 @@ enum EnvCommand {
 
 /// The choices that every command with an environment shares.
 #[derive(Args, Debug)]
-pub struct WorldArgs {
+pub struct EnvironmentArgs {
     /// The environment, such as minatar:breakout (`ive env list` names all)
     pub name: String,
     /// The seed of the environment
@@ -75,7 +75,7 @@ enum RngName {
 /// Runs `ive env`.
 ///
 /// # Errors
-/// If a world, option or action does not exist, or reading or writing fails.
+/// If an environment, option or action does not exist, or reading or writing fails.
 pub fn run(args: &EnvArgs) -> Outcome {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = match &args.command {
@@ -86,37 +86,23 @@ pub fn run(args: &EnvArgs) -> Outcome {
     output::written(written.and_then(|()| out.flush()))
 }
 
-/// The world or option that does not exist, or the library that cannot be had, told to the user.
-fn refused(error: OptionError) -> Failure {
-    match error {
-        OptionError::Native(error) => error.into(),
-        _ => Failure::usage(error.to_string()),
-    }
-}
-
-impl WorldArgs {
-    /// The world that was asked for.
-    pub fn make(&self) -> Outcome<ByteWorld> {
-        self.make_over(&BTreeMap::new())
+impl EnvironmentArgs {
+    /// The environment that was asked for.
+    pub fn make(&self) -> Outcome<ByteEnvironment> {
+        let options = self.options()?;
+        let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        registry::make(&self.name, &options, self.seed).map_err(refused)
     }
 
-    /// The world that was asked for, whatever its actions are.
-    pub fn open(&self) -> Outcome<World> {
+    /// The environment that was asked for, whatever its actions are.
+    pub fn open(&self) -> Outcome<AnyEnvironment> {
         let options = self.options()?;
         let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         registry::open(&self.name, &options, self.seed).map_err(refused)
     }
 
-    /// The world that was asked for, with these options where the command line does not say otherwise.
-    pub fn make_over(&self, base: &BTreeMap<String, String>) -> Outcome<ByteWorld> {
-        let mut options = base.clone();
-        options.extend(self.options()?);
-        let options: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        registry::make(&self.name, &options, self.seed).map_err(refused)
-    }
-
     /// The options as they were typed.
-    fn options(&self) -> Outcome<Vec<(String, String)>> {
+    pub fn options(&self) -> Outcome<Vec<(String, String)>> {
         let mut options = Vec::new();
         for option in &self.options {
             let malformed = || Failure::usage(format!("option `{option}` is not of the form key=value"));

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ive::Members;
-use ive_agents::Agent;
-use ive_envs::Environment;
-use ive_envs::minatar::Game;
+use ive_agents::evaluation::Survey;
+use ive_agents::{Agent, Estimates, Manner};
+use ive_envs::walker::picture::SIDE;
 use serde_json::{Value, json};
 
 use crate::count::count;
-use crate::eval::episode::{Episode, Manner, play};
+use crate::eval::episode::{Episode, play};
+use crate::eval::guarding::GuardingArgs;
 use crate::eval::{animation, detectors, members, ood, portrait, show};
 use crate::exit::{Failure, Outcome};
-use crate::experiments::minatar::published;
 use crate::output::{self, file, layout};
 use crate::report::table::grouped;
-use crate::run::{Plan, agents::worlds, load, search::find};
+use crate::run::{Plan, agents::failed, load, search::find};
 
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
@@ -32,7 +32,13 @@ never trains the value of the state it has just encoded; 0..5 adds it.
 
 --ood is the out-of-distribution test. It shows the agent corrupted states and says how well σ-IVE \
 tells them from ordinary ones, beside σ/|μ| and the trivial detector \"low predicted value\", with \
-intervals by episode. With --csv it writes the scores of every state, with --plot a picture.
+intervals by episode; an agent with further scores of its own, such as Dreamer, is shown with them. \
+Where episodes can start oddly (the walker: in the air, bent, fast), the first states of such episodes are \
+told from those of ordinary ones, too. With --csv it writes the scores of every state, with --plot a picture.
+
+--option and --corrupt put the agent under a shift. --guard watches it by a threshold of `ive \
+calibrate` on the CSV of ordinary episodes: alarms are counted, and --fallback acts in place of the \
+agent in states with an alarm (--lasting: from the first alarm to the end), --stop ends the episode.
 
 Files are written completely or not at all. - or /dev/stdout as a FILE is standard output; the \
 text then goes to standard error.
@@ -44,6 +50,9 @@ Examples:
   ive eval runs/breakout-mu-ive-0 --members 0..5
   ive eval runs/breakout-dqn-0 --episodes 20 --epsilon 0.05 --json
   ive eval runs/breakout-mu-ive-0 --ood --csv scores.csv --plot ood.png
+  ive eval breakout-mu-ive-0 --episodes 100 --csv ordinary.csv
+  ive calibrate ordinary.csv --score sigma --rate 0.05 -o guard.json
+  ive eval breakout-mu-ive-0 --episodes 50 --seed 9 --corrupt \"channels rolled\" --guard guard.json --fallback random
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, \
 74 input or output.")]
@@ -78,6 +87,8 @@ pub struct EvalArgs {
     /// Out-of-distribution test: does σ notice corrupted states?
     #[arg(long, visible_alias = "strange", conflicts_with_all = ["episodes", "epsilon", "gif"])]
     ood: bool,
+    #[command(flatten)]
+    guarding: GuardingArgs,
     /// How many ordinary states are corrupted
     #[arg(long, requires = "ood", default_value_t = 512, value_name = "N", allow_negative_numbers = true,
           value_parser = count::<u32>(2, 100_000))]
@@ -101,14 +112,15 @@ pub fn run(args: &EvalArgs) -> Outcome {
     if args.ood {
         return out_of_distribution(args, &plan, agent.as_mut(), (seed, about), tell);
     }
-    let (discount, members) = (discount(&plan)?, args.members.clone());
-    let manner = Manner { seed, epsilon: args.epsilon, discount, members };
+    let discount = agent.summary().discount;
+    let manner = Manner { epsilon: args.epsilon, members: args.members.clone(), ..Manner::default() };
+    let mut manner = args.guarding.apply(&plan, manner)?;
     let several = args.episodes > 1;
-    let actions = worlds(&plan)?(0).spec().actions.clone();
     let mut episodes: Vec<Episode> = Vec::new();
     for number in 0..args.episodes as usize {
         let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
-        let episode = play(agent.as_mut(), &plan, &manner, number, watch)?;
+        manner.pictures = watch.then_some(SIDE);
+        let episode = play(agent.as_mut(), &plan.agent, seed, &manner, number)?;
         if !args.json && number == 0 {
             tell(&heading(&plan, agent.steps(), episode.members.as_ref()))?;
         }
@@ -118,10 +130,10 @@ pub fn run(args: &EvalArgs) -> Outcome {
         }
         episodes.push(episode);
     }
-    write_files(args, &episodes, &actions, &plan, agent.steps(), discount)?;
+    write_files(args, &episodes, &plan, agent.steps(), discount)?;
     if args.json {
         let members = episodes[0].members.as_ref().map(ToString::to_string);
-        let how = json!({ "epsilon": manner.epsilon, "discount": manner.discount, "members": members });
+        let how = json!({ "epsilon": manner.epsilon, "discount": discount, "members": members });
         return print_json(&[about, how, show::json(&episodes)]);
     }
     let means = format!("predicted and realised are means over the steps, γ = {discount}");
@@ -129,7 +141,7 @@ pub fn run(args: &EvalArgs) -> Outcome {
         let lines = show::summary(&episodes);
         return tell(&format!("{lines}\n({} episodes; {means})\n", episodes.len()));
     }
-    let (table, line) = (show::steps(&episodes[0], &actions), show::line(&episodes[0]));
+    let (table, line) = (show::steps(&episodes[0]), show::line(&episodes[0]));
     tell(&format!("\n{table}\n{}({means})\n", paragraph(&line)))
 }
 
@@ -184,43 +196,21 @@ fn training(plan: &Plan, steps: u64) -> String {
     }
 }
 
-/// γ, which every agent has among its settings.
-fn discount(plan: &Plan) -> Outcome<f64> {
-    let value = plan.settings.get("discount");
-    let number = value.and_then(|v| v.as_float().or_else(|| v.as_integer().map(|n| n as f64)));
-    number.ok_or_else(|| Failure::config(format!("{}: the run has no setting `discount`", plan.agent)))
-}
-
-/// The game of a run, whose boards can be drawn.
-fn game(plan: &Plan) -> Outcome<Game> {
-    let game = plan.world.strip_prefix("minatar:").and_then(Game::from_name);
-    game.ok_or_else(|| Failure::usage(format!("there are no pictures of {}", plan.world)))
-}
-
 /// `mu-ive after 300 000 steps of training`.
 fn trained(plan: &Plan, steps: u64) -> String {
     format!("{} after {} steps of training", plan.agent, grouped(steps))
 }
 
-fn write_files(
-    args: &EvalArgs,
-    episodes: &[Episode],
-    actions: &[&str],
-    plan: &Plan,
-    steps: u64,
-    discount: f64,
-) -> Outcome {
+fn write_files(args: &EvalArgs, episodes: &[Episode], plan: &Plan, steps: u64, discount: f64) -> Outcome {
     if let Some(path) = &args.csv {
-        file::write(path, show::csv(episodes, actions).as_bytes())?;
+        file::write(path, show::csv(episodes).as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        let game = game(plan)?;
-        let (name, agent) = (published::title(game), trained(plan, steps));
-        let occasion = portrait::Occasion { game, name, agent: &agent, discount };
+        let occasion = portrait::Occasion { agent: &trained(plan, steps), discount };
         file::write(path, &portrait::draw(&episodes[0], occasion)?)?;
     }
     if let Some(path) = &args.gif {
-        file::write(path, &animation::gif(&episodes[0], game(plan)?, animation::SCALE)?)?;
+        file::write(path, &animation::gif(&episodes[0], animation::SCALE)?)?;
     }
     Ok(())
 }
@@ -232,21 +222,48 @@ fn out_of_distribution(
     (seed, about): (u64, Value),
     tell: Tell,
 ) -> Outcome {
-    let seen = ood::look(agent, &worlds(plan)?, args.states as usize, seed, args.members.as_ref())?;
+    let (states, members) = (args.states as usize, args.members.as_ref());
+    let refused = |e| failed(&plan.agent, e);
+    let survey = Survey { members: args.members.clone(), ..Survey::new(states, seed) };
+    let seen = agent.scores(&survey).map_err(refused)?;
     let report = ood::judge(&seen)?;
+    let odd = plan.environment()?.odd_starts();
+    let starts = if odd.is_empty() {
+        None
+    } else {
+        let scored = agent.starts(&odd, states, seed, members).map_err(refused)?;
+        let report = ood::judge(&scored)?;
+        Some((scored, report))
+    };
     if let Some(path) = &args.csv {
-        file::write(path, detectors::csv(&seen).as_bytes())?;
+        let starts = starts.as_ref().map(|(scored, _)| scored);
+        file::write(path, detectors::csv(&seen, starts).as_bytes())?;
     }
     if let Some(path) = &args.plot {
         let who = format!("{} in {}", trained(plan, agent.steps()), plan.world);
-        file::write(path, &detectors::draw(&seen, &report, game(plan)?, &who)?)?;
+        let drawn = match &starts {
+            Some((scored, report)) => {
+                detectors::draw(scored, report, &who, "Does σ notice starts that no episode has?")?
+            }
+            None => detectors::draw(&seen, &report, &who, "Does σ notice boards that the game never shows?")?,
+        };
+        file::write(path, &drawn)?;
     }
     if args.json {
-        let report = serde_json::to_value(&report).map_err(|e| Failure::internal(e.to_string()))?;
-        return print_json(&[about, report]);
+        let value =
+            |report: &ood::Report| serde_json::to_value(report).map_err(|e| Failure::internal(e.to_string()));
+        let starts = starts.map(|(_, report)| value(&report)).transpose()?;
+        let starts = starts.map_or(Value::Null, |report| json!({ "starts": report }));
+        return print_json(&[about, value(&report)?, starts]);
     }
-    let head = heading(plan, agent.steps(), seen.usual.members.as_ref());
-    tell(&format!("{head}\n{}", detectors::table(&report)))
+    let members = seen.ordinary.scores.members.as_ref().and_then(|all| all.first());
+    let head = heading(plan, agent.steps(), members.map(Estimates::ks));
+    tell(&format!("{head}\n{}", detectors::table(&report, "corruption")))?;
+    starts.map_or(Ok(()), |(_, report)| {
+        let words =
+            "The first eight states of episodes that start as none does, against those of ordinary episodes.";
+        tell(&format!("\n{}\n{}", paragraph(words), detectors::table(&report, "start")))
+    })
 }
 
 /// Prints the fields of some objects as one.
@@ -263,6 +280,9 @@ mod tests {
     #[test]
     fn more_steps_than_asked_for_are_explained() {
         let mut plan = Plan {
+            device: "cpu".to_owned(),
+            greedy_episodes: 100,
+            extended: Vec::new(),
             agent: "mu-ive".to_owned(),
             world: "minatar:breakout".to_owned(),
             options: std::collections::BTreeMap::new(),

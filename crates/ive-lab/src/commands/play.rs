@@ -6,8 +6,9 @@ pub mod record;
 mod screen;
 mod thought;
 pub mod view;
+mod watch;
 
-use crate::commands::env::WorldArgs;
+use crate::commands::env::EnvironmentArgs;
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, file, layout};
@@ -19,10 +20,10 @@ use player::Player;
 use record::{Recorder, Recording};
 use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use thought::Thoughts;
 use view::View;
+use watch::{Eyes, Watched};
 
 /// The arguments of `ive play`.
 #[derive(Args, Debug)]
@@ -47,7 +48,7 @@ Examples:
   ive play minatar:breakout --policy runs/breakout-mu-ive-0 --gif agent.gif")]
 pub struct PlayArgs {
     #[command(flatten)]
-    world: WorldArgs,
+    world: EnvironmentArgs,
     /// The policy: keyboard, random, zero (walker: motors off), or the directory of a run, whose agent then plays
     #[arg(long, default_value = "keyboard", value_name = "keyboard|random|zero|RUN", value_parser = Player::parse)]
     policy: Player,
@@ -84,28 +85,63 @@ struct Score {
 /// Runs `ive play`.
 ///
 /// # Errors
-/// If the world does not exist, there is no terminal to play in, or a picture cannot be written.
+/// If the environment does not exist, there is no terminal to play in, or a picture cannot be written.
 pub fn run(args: &PlayArgs) -> Outcome {
     let PlayArgs { frames, gif, scale, .. } = args;
     gif.iter().try_for_each(|path| file::check("--gif", path, Some("gif")))?;
+    if let Player::Run(run) = &args.policy {
+        return watched(args, run);
+    }
     let mut game = Game::ready(&args.policy, &args.world, *scale)?;
     let fps = args.fps.unwrap_or(game.fps());
     let recording = Recording { frames: frames.clone(), gif: gif.clone(), scale: *scale, fps };
     let mut recorder = game.recorder(&args.world.name, recording)?;
     let silent = args.policy != Player::Keyboard && recorder.is_active();
-    if !silent && !stdout().is_terminal() {
-        return Err(Failure::usage(
-            "playing needs a terminal; with --policy random or a run, --frames or --gif make pictures without one",
-        ));
-    }
+    needs_terminal(silent)?;
     let score = if silent {
         unattended(args, &mut game, &mut recorder)?
     } else {
         attended(args, fps, &mut game, &mut recorder)?
     };
+    finish(args, score, recorder)
+}
+
+/// An agent of a run plays.
+fn watched(args: &PlayArgs, run: &Path) -> Outcome {
+    let PlayArgs { frames, gif, scale, .. } = args;
+    let (name, walks) = (&args.world.name, args.world.name.starts_with("walker:"));
+    let side = if walks { game::walker_side(name, *scale)? } else { view::PIXELS };
+    let mut agent = Watched::ready(run, &args.world, side)?;
+    let (view, fps) = (watch::view(name, side)?, args.fps.unwrap_or(8));
+    let scale = if walks { Some(1) } else { *scale };
+    let mut recorder =
+        Recorder::new(view, Recording { frames: frames.clone(), gif: gif.clone(), scale, fps })?;
+    let silent = recorder.is_active();
+    needs_terminal(silent)?;
+    let score = if silent {
+        agent.play(args, Eyes::Closed(None), &mut recorder)?
+    } else {
+        let screen = Screen::open(name, view, screen::keys(&[]));
+        let mut screen = screen.map_err(|e| Failure::io(format!("cannot use the terminal: {e}")))?;
+        agent.play(args, Eyes::Open(&mut screen, fps), &mut recorder)?
+    };
+    finish(args, score, recorder)
+}
+
+fn needs_terminal(silent: bool) -> Outcome {
+    if silent || stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "playing needs a terminal; with --policy random or a run, --frames or --gif make pictures without one",
+    ))
+}
+
+/// Closes the files and says what there is.
+fn finish(args: &PlayArgs, score: Score, recorder: Recorder) -> Outcome {
     let written = recorder.finish()?;
     let line = format!("{}{written}", score.line());
-    if gif.as_deref().is_some_and(file::is_stdout) {
+    if args.gif.as_deref().is_some_and(file::is_stdout) {
         output::say(&line);
         return Ok(());
     }
@@ -113,6 +149,16 @@ pub fn run(args: &PlayArgs) -> Outcome {
 }
 
 impl Score {
+    /// Counts a step.
+    fn count(&mut self, reward: f64, over: bool) {
+        self.steps += 1;
+        self.total += reward;
+        if over {
+            self.ended += 1;
+            self.best = Some(self.best.map_or(self.total, |best| best.max(self.total)));
+        }
+    }
+
     fn line(&self) -> String {
         let Self { steps, ended, total, best } = self;
         let returns = match best {
@@ -162,24 +208,14 @@ fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder)
             return Ok(score);
         }
     }
-    let mut thoughts = Thoughts::default();
-    let mut thought = None;
     while args.steps.is_none_or(|limit| score.steps < limit) {
         screen.show(&game.shown()?, &score, if paused { "paused" } else { "" }).map_err(failed)?;
-        // Once for each state: a pause repeats none.
-        if thought != Some((score.steps, score.ended)) {
-            game.thought().into_iter().for_each(|new| thoughts.push(new));
-            thought = Some((score.steps, score.ended));
-        }
-        screen.think(&thoughts.lines()).map_err(failed)?;
         let tick = Instant::now() + Duration::from_secs(1) / u32::from(fps);
         let mut wanted = "noop";
         match command_until(tick).map_err(failed)? {
             Some(Command::Quit) => break,
             Some(Command::Pause) => paused = !paused,
             Some(Command::StartOver) => {
-                thoughts.clear();
-                thought = None;
                 begin(game, &mut score, recorder)?;
                 continue;
             }
@@ -193,7 +229,6 @@ fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder)
             if by_hand {
                 screen.flash(&game.shown()?, &score).map_err(failed)?;
             }
-            thoughts.clear();
             begin(game, &mut score, recorder)?;
         }
     }
@@ -216,15 +251,9 @@ fn action_of(names: &[&str], wanted: &str) -> usize {
 /// A step, and whether the episode is over.
 fn turn(game: &mut Game, by_hand: usize, score: &mut Score, recorder: &mut Recorder) -> Outcome<bool> {
     let step = game.turn(by_hand)?;
-    score.steps += 1;
-    score.total += step.reward;
-    let over = step.kind.is_last();
-    if over {
-        score.ended += 1;
-        score.best = Some(score.best.map_or(score.total, |best| best.max(score.total)));
-    }
+    score.count(step.reward, step.kind.is_last());
     game.show(recorder)?;
-    Ok(over)
+    Ok(step.kind.is_last())
 }
 
 /// A new episode.

@@ -10,10 +10,9 @@ use crate::count::count;
 use crate::exit::Outcome;
 use crate::output::{self, Tone, layout, paint};
 use crate::report::table::Table;
-use crate::run::config::Config;
 use crate::run::search::{ROOTS, below, find};
 use crate::run::status::{State, Status};
-use crate::run::{Plan, RunOptions, extend, finished, metrics, sessions};
+use crate::run::{Plan, extend, finished, metrics, sessions};
 
 /// Arguments of `ive runs`.
 #[derive(Args, Debug)]
@@ -86,19 +85,13 @@ pub fn run(args: &RunsArgs) -> Outcome {
         RunsCommand::Show { run, json } => show(&find(run)?, *json),
         RunsCommand::Resume { run, how } => {
             let dir = find(run)?;
-            go_on(&dir, Config::read(&dir)?, how)
+            carry_out(&dir, &Plan::read(&dir)?, how)
         }
         RunsCommand::Extend { run, steps, keep_schedules, how } => {
             let dir = find(run)?;
-            go_on(&dir, extend(&dir, *steps, *keep_schedules)?, how)
+            carry_out(&dir, &extend(&dir, *steps, *keep_schedules)?, how)
         }
     }
-}
-
-/// Works on the run that is in a directory.
-fn go_on(dir: &Path, config: Config, how: &CarryingOut) -> Outcome {
-    let Config { device, greedy_episodes, plan, .. } = config;
-    carry_out(dir, &plan, RunOptions { greedy_episodes, device, ..RunOptions::default() }, how)
 }
 
 fn show_list(dir: Option<&Path>, json: bool) -> Outcome {
@@ -217,6 +210,9 @@ mod tests {
 
     fn status(dir: &str) -> Status {
         let plan = Plan {
+            device: "cpu".to_owned(),
+            greedy_episodes: 100,
+            extended: Vec::new(),
             agent: "vpn-v1".to_owned(),
             world: "minatar:space_invaders".to_owned(),
             options: std::collections::BTreeMap::new(),

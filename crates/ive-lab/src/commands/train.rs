@@ -8,29 +8,35 @@ use clap::Args;
 
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
-use crate::output;
+use crate::output::{self, layout};
 use crate::progress::Session;
-use crate::run::agents::{Request, resolve};
-use crate::run::config::Config;
+use crate::run::agents::{AGENTS, Kind, Request, resolve};
 use crate::run::{Finished, Plan, RESULT, RunOptions, complete, status::Status};
 use crate::settings::Change;
 
-/// Arguments of `ive train`.
-#[derive(Args, Debug)]
-#[command(after_help = "Agents:
-  dqn      deep Q-network, as MinAtar's authors publish it
-  mu-ive   value prediction network, acting on the mean of its 1- to 5-step
-           values (also: vpn)
-  vpn-v1   the same, acting on its 1-step value alone
-  vpn-v5   the same, acting on its 5-step value alone
+/// What comes after the options in `--help`: the agents, from their table.
+fn after_help() -> String {
+    let agent = |kind: &Kind| {
+        let also = if kind.aliases.is_empty() {
+            String::new()
+        } else {
+            format!(" (also: {})", kind.aliases.join(", "))
+        };
+        layout::fold(&format!("  {:<8} {}{also}", kind.name, kind.summary), 80, 11)
+    };
+    let agents: String = AGENTS.iter().map(agent).collect();
+    format!("Agents:\n{agents}\n{AFTER_AGENTS}")
+}
 
-Presets: default; paper-literal (as far as the settings were published); smoke \
-(takes a second).
+const AFTER_AGENTS: &str = "\
+Presets: default; paper-literal, muesli: paper (as far as the settings were published); smoke \
+(takes seconds).
 
 Examples:
   ive train dqn --env minatar:breakout
   ive train mu-ive --env minatar:asterix --steps 5e5 --set learning_rate=1e-4
   ive train vpn-v1 --env minatar:seaquest -o sticky=0 --run ive-out/seaquest
+  ive train muesli --env procgen:fruitbot -o mode=easy -o levels=10
   ive train dqn --env minatar:breakout --dry-run     only show the settings
 
 A run is a directory: settings, metrics (also for TensorBoard), checkpoints, result. Ctrl-C, SIGTERM \
@@ -38,7 +44,11 @@ and SIGUSR1 finish the round, save, and exit with code 75; the same command, or 
 RUN`, resumes it. Even after a kill the result is bit-identical to that of an uninterrupted run.
 
 Exit codes: 0 done, 64 usage, 65 corrupt data, 70 internal or not finite, 73 busy, 74 input or \
-output, 75 interrupted, 78 settings.")]
+output, 75 interrupted, 78 settings.";
+
+/// Arguments of `ive train`.
+#[derive(Args, Debug)]
+#[command(after_help = after_help())]
 pub struct TrainArgs {
     /// The agent
     agent: String,
@@ -97,7 +107,8 @@ fn option(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// Reads a number of seconds, for the command line.
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
@@ -113,20 +124,15 @@ pub fn run(args: &TrainArgs) -> Outcome {
         steps: args.steps,
         file: args.config.as_deref(),
         changes: &args.changes,
+        device: Some(&args.device),
+        greedy_episodes: Some(args.greedy_episodes),
         points: 50,
     })?;
-    let options = RunOptions {
-        greedy_episodes: args.greedy_episodes,
-        device: args.device.clone(),
-        ..RunOptions::default()
-    };
     let dir = args.run.clone().unwrap_or_else(|| default_dir(&plan));
-    // What cannot be run is refused before there is a directory.
-    Config::new(&plan, &options).check()?;
     if args.dry_run {
-        return output::print(&format!("# {}\n\n{}", dir.display(), Config::new(&plan, &options).table()?));
+        return output::print(&format!("# {}\n\n{}", dir.display(), plan.table()?));
     }
-    carry_out(&dir, &plan, options, &args.carrying_out)
+    carry_out(&dir, &plan, &args.carrying_out)
 }
 
 fn default_dir(plan: &Plan) -> PathBuf {
@@ -135,8 +141,8 @@ fn default_dir(plan: &Plan) -> PathBuf {
 }
 
 /// Works on a run until it is finished or somebody asks to stop, and shows the result.
-pub fn carry_out(dir: &Path, plan: &Plan, options: RunOptions, how: &CarryingOut) -> Outcome {
-    let options = RunOptions { checkpoint_every: how.checkpoint_every, ..options };
+pub fn carry_out(dir: &Path, plan: &Plan, how: &CarryingOut) -> Outcome {
+    let options = RunOptions { checkpoint_every: how.checkpoint_every, ..RunOptions::default() };
     let session = Session::start(how.json)?;
     let done_before = dir.join(RESULT).exists();
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |n| n.display().to_string());
@@ -167,11 +173,11 @@ pub fn summary(finished: &Finished) -> String {
         text += &format!("\nreturn {mean:.2}, mean of the last 100 training episodes");
     }
     if !greedy.is_empty() {
-        let n = greedy.len() as f64;
-        let mean = greedy.iter().sum::<f64>() / n;
-        let variance = greedy.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        let error = (variance / n).sqrt();
-        text += &format!("\nreturn {mean:.2} ± {error:.2}, mean and standard error of {n} greedy episodes");
+        let (mean, error) = ive::mean_and_error(greedy);
+        // One episode has no error.
+        let error = if error.is_finite() { format!(" ± {error:.2}") } else { String::new() };
+        let n = greedy.len();
+        text += &format!("\nreturn {mean:.2}{error}, mean and standard error of {n} greedy episodes");
     }
     text
 }

@@ -7,55 +7,62 @@
 //!
 //! Which k take part is said in [`members`](super::members). Paper: Sec. 3.2, 4.3.
 
-use ive::{Members, Rng};
-use ive_agents::{Agent, Decision};
-use ive_envs::Environment;
-use ive_envs::minatar::ByteWorld;
+use std::borrow::Cow;
+use std::ops::ControlFlow;
 
-use super::members;
+use ive::Members;
+use ive_agents::{Agent, End, Estimates, Manner, Moment, Start};
+use ive_envs::Sight;
+use ive_envs::minatar::Game;
+
 use crate::exit::{Failure, Outcome};
-use crate::run::{Plan, agents::worlds, greedy};
-
-/// The stream of the seed from which random actions come.
-const EXPLORING: u64 = 0x6578_706c;
+use crate::run::agents::failed;
 
 /// A state and what happened in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What was done.
-    pub action: usize,
+    /// What was done, in words.
+    pub action: Cow<'static, str>,
     /// Whether it was drawn at random: value and members then belong to what the agent would have done.
     pub random: bool,
+    /// Whether a guard raised an alarm, and whether its fallback acted.
+    pub alarm: bool,
+    pub fallback: bool,
     /// The reward that followed.
     pub reward: f64,
     /// The value by which the agent chose.
     pub value: f64,
-    /// q̂ᵏ of the chosen k; empty if the agent has no model.
-    pub members: Vec<f64>,
+    /// q̂ᵏ of the chosen k; none if the agent has no model.
+    pub members: Option<Estimates>,
     /// G: the discounted rewards from here to the end of the episode.
     pub realised: f64,
 }
 
 impl Step {
+    /// What a moment says before its step is taken.
+    fn of(moment: &Moment) -> Option<Self> {
+        let decision = moment.decision.clone()?;
+        Some(Self {
+            action: decision.action,
+            random: moment.random,
+            alarm: moment.alarm,
+            fallback: moment.fallback,
+            reward: 0.0,
+            value: decision.value,
+            members: decision.members,
+            realised: 0.0,
+        })
+    }
+
     /// μ-IVE.
     pub fn mu(&self) -> Option<f64> {
-        mu(&self.members)
+        self.members.as_ref().map(Estimates::mu)
     }
 
     /// σ-IVE, the population standard deviation.
     pub fn sigma(&self) -> Option<f64> {
-        sigma(&self.members)
+        self.members.as_ref().map(Estimates::sigma)
     }
-}
-
-/// μ of some members, if there are any.
-pub fn mu(members: &[f64]) -> Option<f64> {
-    (!members.is_empty()).then(|| ive::mean(members))
-}
-
-/// σ of some members, if there are any; NaN, which every metric refuses, if one is not finite.
-pub fn sigma(members: &[f64]) -> Option<f64> {
-    (!members.is_empty()).then(|| ive::standard_deviation(members, 0).unwrap_or(f64::NAN))
 }
 
 /// An episode.
@@ -65,10 +72,12 @@ pub struct Episode {
     pub number: usize,
     /// Which k take part; none if the agent has no model.
     pub members: Option<Members>,
+    /// Whether a guard watched.
+    pub guarded: bool,
     /// Its steps.
     pub steps: Vec<Step>,
     /// What was seen before each step, and at the end; empty if nobody wanted to watch.
-    pub sights: Vec<Vec<u8>>,
+    pub sights: Vec<Sight>,
     /// Whether it was cut off at the largest number of steps, so that the realised returns lack their tail.
     pub cut_off: bool,
 }
@@ -79,6 +88,17 @@ impl Episode {
         self.steps.iter().map(|step| step.reward).sum()
     }
 
+    /// What was seen, if it was a game of boards.
+    pub fn boards(&self) -> Outcome<(Game, Vec<&[u8]>)> {
+        let board = |sight| match sight {
+            &Sight::Board { game, ref cells } => Ok((game, cells.as_slice())),
+            Sight::Pixels { .. } => Err(Failure::usage("there are no such pictures of this environment")),
+        };
+        let boards = self.sights.iter().map(board).collect::<Outcome<Vec<_>>>()?;
+        let game = boards.first().ok_or_else(|| Failure::internal("nobody watched the episode"))?.0;
+        Ok((game, boards.into_iter().map(|(_, cells)| cells).collect()))
+    }
+
     /// The mean over all steps of something that each has.
     pub fn mean(&self, of: impl Fn(&Step) -> Option<f64>) -> Option<f64> {
         let values: Option<Vec<f64>> = self.steps.iter().map(of).collect();
@@ -86,56 +106,29 @@ impl Episode {
     }
 }
 
-/// How an agent is made to play.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Manner {
-    /// Where worlds and random actions come from. With the seed of the run the worlds are those of the greedy episodes
-    /// in `result.json`.
-    pub seed: u64,
-    /// The probability of a random action.
-    pub epsilon: f64,
-    /// γ of the realised return.
-    pub discount: f64,
-    /// The members that were asked for.
-    pub members: Option<Members>,
-}
-
-/// Plays episode `number` of a plan's world; with `watch` also what was seen is kept.
+/// Plays episode `number` of a seed. With the seed of the run these are the greedy episodes in `result.json`.
 pub fn play(
     agent: &mut dyn Agent,
-    plan: &Plan,
+    name: &str,
+    seed: u64,
     manner: &Manner,
     number: usize,
-    watch: bool,
 ) -> Outcome<Episode> {
-    let mut world = worlds(plan)?(greedy::world_seed(manner.seed, number));
-    let mut rng = Rng::from_seed(manner.seed).fold_in(EXPLORING).fold_in(number as u64);
-    let num_actions = world.spec().actions.len();
-    let mut observation = world.reset().observation;
-    let mut episode =
-        Episode { number, members: None, steps: Vec::new(), sights: Vec::new(), cut_off: false };
-    loop {
-        let decision = members::decide(agent, &observation, manner.members.as_ref())?.pop();
-        let Decision { action, value, members } =
-            decision.ok_or_else(|| Failure::internal("no decision for an observation"))?;
-        episode.members = members::set(members.len(), manner.members.as_ref());
-        let random = rng.uniform() < manner.epsilon;
-        let action = if random { rng.below(num_actions) } else { action };
-        if watch {
-            episode.sights.push(observation.clone());
+    let discount = agent.summary().discount;
+    let (mut steps, mut sights): (Vec<Step>, Vec<Sight>) = (Vec::new(), Vec::new());
+    let mut watch = |moment: &Moment| {
+        if let Some(step) = steps.last_mut() {
+            step.reward = moment.reward;
         }
-        let (reward, ended) = turn(&mut world, action, &mut observation)?;
-        episode.steps.push(Step { action, random, reward, value, members, realised: 0.0 });
-        episode.cut_off = !ended && episode.steps.len() as u64 == greedy::MAX_STEPS;
-        if ended || episode.cut_off {
-            break;
-        }
-    }
-    if watch {
-        episode.sights.push(observation);
-    }
-    look_back(&mut episode.steps, manner.discount);
-    Ok(episode)
+        steps.extend(Step::of(moment));
+        sights.extend(moment.sight.clone());
+        ControlFlow::Continue(())
+    };
+    let end = agent.episode(&Start::numbered(seed, number), manner, &mut watch);
+    let cut_off = end.map_err(|e| failed(name, e))? == End::CutOff;
+    look_back(&mut steps, discount);
+    let members = steps.first().and_then(|step| step.members.as_ref()).map(|members| members.ks().clone());
+    Ok(Episode { number, members, guarded: manner.guard.is_some(), steps, sights, cut_off })
 }
 
 /// Fills in what was realised: `G_t = r_{t+1} + γ G_{t+1}`.
@@ -146,18 +139,22 @@ fn look_back(steps: &mut [Step], discount: f64) {
     });
 }
 
-/// A step of a world: the reward, and whether the episode is over.
-pub fn turn(world: &mut ByteWorld, action: usize, observation: &mut [u8]) -> Outcome<(f64, bool)> {
-    let step = world.step_into(action, observation).map_err(|e| Failure::internal(e.to_string()))?;
-    Ok((step.reward, step.kind.is_last()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn step(reward: f64, members: &[f64]) -> Step {
-        Step { action: 0, random: false, reward, value: 0.0, members: members.to_vec(), realised: 0.0 }
+        let members = Members::new(1..=members.len()).ok().map(|ks| Estimates::new(ks, members.to_vec()));
+        Step {
+            action: "noop".into(),
+            random: false,
+            alarm: false,
+            fallback: false,
+            reward,
+            value: 0.0,
+            members,
+            realised: 0.0,
+        }
     }
 
     /// By hand: G = (1 + 0.5 · 0 + 0.25 · 4, 0 + 0.5 · 4, 4).
@@ -180,6 +177,7 @@ mod tests {
         let mut episode = Episode {
             number: 0,
             members: None,
+            guarded: false,
             steps: vec![step(1.0, &[1.0]), step(2.0, &[2.0])],
             sights: Vec::new(),
             cut_off: false,

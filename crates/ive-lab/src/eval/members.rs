@@ -5,9 +5,6 @@
 //! just encoded. Whoever asks for it gets it.
 
 use ive::Members;
-use ive_agents::{Agent, Decision};
-
-use crate::exit::{Failure, Outcome};
 
 /// Reads `1..5` (both ends belong to it), `3`, or `0,2,5`.
 pub fn parse(text: &str) -> Result<Members, String> {
@@ -26,48 +23,17 @@ pub fn parse(text: &str) -> Result<Members, String> {
     })
 }
 
-/// Decisions whose members are those asked for. Refuses numbers that are not finite.
-pub fn decide(agent: &mut dyn Agent, observations: &[u8], wish: Option<&Members>) -> Outcome<Vec<Decision>> {
-    let mut decisions = agent.decide(observations);
-    if let Some(wish) = wish {
-        let encoded =
-            if wish.lengths().contains(&0) { agent.encoded_values(observations) } else { Vec::new() };
-        for (i, decision) in decisions.iter_mut().enumerate() {
-            let trained = decision.members.len();
-            let member = |&k: &usize| match k.checked_sub(1) {
-                None => encoded.get(i).copied(),
-                Some(before) => decision.members.get(before).copied(),
-            };
-            let chosen: Option<Vec<f64>> = wish.lengths().iter().map(member).collect();
-            decision.members = chosen.ok_or_else(|| unavailable(wish, trained))?;
-        }
-    }
-    let finite = |d: &Decision| d.members.iter().chain([&d.value]).all(|x| x.is_finite());
-    if decisions.iter().all(finite) {
-        return Ok(decisions);
-    }
-    Err(Failure::internal("the agent predicts values that are not finite"))
-}
-
-fn unavailable(wish: &Members, trained: usize) -> Failure {
-    Failure::usage(match trained {
-        0 => format!("--members: this agent has no model, so there are no members {wish}"),
-        n => format!(
-            "--members: this agent was trained to predict {n} steps, so there are k=0..{n}, not {wish}"
-        ),
-    })
-}
-
-/// The members of decisions that have so many; none for an agent without a model.
-pub fn set(count: usize, wish: Option<&Members>) -> Option<Members> {
-    wish.cloned().or_else(|| Members::new(1..=count).ok()).filter(|_| count > 0)
-}
-
 /// Which members μ and σ are taken over and why, or that there are none.
 pub fn note(members: Option<&Members>, agent: &str) -> String {
     let Some(members) = members else {
         return format!("{agent} has no model: there are no members, no μ-IVE and no σ-IVE");
     };
+    if agent == "muesli" {
+        let zero = if members.lengths().contains(&0) { "" } else { " (--members 0..5 adds k = 0)" };
+        return format!(
+            "μ-IVE and σ-IVE over the members {members} along one path of actions drawn from the policy{zero}"
+        );
+    }
     let zero = if members.lengths().contains(&0) {
         "k = 0 is among them, although a value prediction network never trains the value of the state it has just \
          encoded"
@@ -95,10 +61,7 @@ mod tests {
 
     #[test]
     fn nobody_has_members_without_a_model() {
-        assert_eq!(set(5, None).unwrap().to_string(), "k=1..5");
-        assert_eq!(set(2, Some(&parse("0,3").unwrap())).unwrap().to_string(), "k∈{0,3}");
-        assert_eq!(set(0, None), None);
-        assert!(note(set(5, None).as_ref(), "mu-ive").contains("k = 0 is left out"));
+        assert!(note(Some(&parse("1..5").unwrap()), "mu-ive").contains("k = 0 is left out"));
         assert!(note(None, "dqn").contains("dqn has no model"));
     }
 }

@@ -4,15 +4,15 @@
 //! - [`members`]: over which members of the implicit ensemble;
 //! - [`episode`]: an episode step by step; [`show`]: as text, CSV and JSON; [`portrait`]: as a picture; [`animation`]:
 //!   as a GIF, with [`gauge`]s of μ and σ in [`letters`] of its own;
-//! - [`corruption`]: states that are not of this world; [`ood`]: does σ tell them from ordinary ones? [`clusters`]: with an
-//!   interval by episodes; [`detectors`]: as text, CSV and picture.
+//! - [`ood`]: does σ tell corrupted states from ordinary ones? [`clusters`]: with an interval by episodes; [`detectors`]: as
+//!   text, CSV and picture.
 
 pub mod animation;
 pub mod clusters;
-pub mod corruption;
 pub mod detectors;
 pub mod episode;
 pub mod gauge;
+pub mod guarding;
 pub mod letters;
 pub mod members;
 pub mod ood;

@@ -1,19 +1,14 @@
 //! The portrait of an episode: what the agent expected, what came, where it was unsure, and what it saw.
 
-use ive_envs::minatar::Game;
-
 use super::episode::{Episode, Step};
 use crate::exit::Outcome;
+use crate::experiments::minatar::published;
 use crate::report::film::{Band, Curve, Film, Strip};
 use crate::report::plot::colour;
 
 /// What is known of the episode besides its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion<'a> {
-    /// Which game.
-    pub game: Game,
-    /// Its name.
-    pub name: &'a str,
     /// Who plays, `mu-ive after 300 000 steps of training`.
     pub agent: &'a str,
     /// γ of the realised return.
@@ -22,7 +17,9 @@ pub struct Occasion<'a> {
 
 /// Draws an episode that was watched, as PNG.
 pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
-    let Occasion { game, name, agent, discount } = occasion;
+    let Occasion { agent, discount } = occasion;
+    let (game, boards) = episode.boards()?;
+    let name = published::title(game);
     let of = |number: &dyn Fn(&Step) -> f64| episode.steps.iter().map(number).collect::<Vec<f64>>();
     let curve = |label: String, colour, values| Curve { label, colour, values };
     let set = episode.members.as_ref().map(ToString::to_string);
@@ -33,7 +30,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
         episode
             .steps
             .iter()
-            .map(move |step| step.members.iter().copied().reduce(of))
+            .map(move |step| step.members.as_ref()?.values().iter().copied().reduce(of))
             .collect::<Option<Vec<_>>>()
     };
     let band = extreme(f64::min).zip(extreme(f64::max)).map(|(low, high)| Band {
@@ -83,7 +80,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
             episode.total()
         ),
         game,
-        sights: &episode.sights,
+        sights: &boards,
         rewards: of(&|step| step.reward),
         strips,
         highlight,

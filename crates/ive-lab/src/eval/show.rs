@@ -10,17 +10,28 @@ use crate::report::table::Table;
 type Number = fn(&Episode) -> Option<f64>;
 
 /// The numbers of an episode, as they are shown and as JSON calls them.
-const NUMBERS: [(&str, &str, Number); 6] = [
+const NUMBERS: [(&str, &str, Number); 8] = [
     ("return", "return", |e| Some(e.total())),
     ("length", "length", |e| Some(e.steps.len() as f64)),
     ("mean μ", "mean_mu", |e| e.mean(Step::mu)),
     ("mean σ", "mean_sigma", |e| e.mean(Step::sigma)),
     ("predicted", "predicted", |e| e.mean(|step| Some(step.value))),
     ("realised", "realised", |e| e.mean(|step| Some(step.realised))),
+    ("alarms", "alarms", |e| counted(e, |step| step.alarm)),
+    ("replaced", "replaced", |e| counted(e, |step| step.fallback)),
 ];
 
+/// Steps of some kind in an episode that a guard watched.
+fn counted(episode: &Episode, of: fn(&Step) -> bool) -> Option<f64> {
+    episode.guarded.then(|| episode.steps.iter().filter(|step| of(step)).count() as f64)
+}
+
 fn digits(name: &str, x: f64) -> String {
-    if matches!(name, "return" | "length") { format!("{x}") } else { format!("{x:.3}") }
+    if matches!(name, "return" | "length" | "alarms" | "replaced") {
+        format!("{x}")
+    } else {
+        format!("{x:.3}")
+    }
 }
 
 /// Whether the agent chose by the mean of these members, up to rounding: then its value needs no column of its own.
@@ -30,7 +41,7 @@ fn chose_by_mu(episode: &Episode) -> bool {
 }
 
 /// The steps of an episode.
-pub fn steps(episode: &Episode, actions: &[&str]) -> String {
+pub fn steps(episode: &Episode) -> String {
     let by_mu = chose_by_mu(episode);
     let mut head = vec!["t", "action", "reward"];
     if !by_mu {
@@ -42,9 +53,13 @@ pub fn steps(episode: &Episode, actions: &[&str]) -> String {
     head.push("realised");
     let mut table = Table::new("", &head);
     for (t, step) in episode.steps.iter().enumerate() {
-        let mark = if step.random { " (random)" } else { "" };
-        let mut row =
-            vec![t.to_string(), format!("{}{mark}", actions[step.action]), format!("{}", step.reward)];
+        let mark = match (step.fallback, step.alarm, step.random) {
+            (true, ..) => " (fallback)",
+            (_, true, _) => " (alarm)",
+            (.., true) => " (random)",
+            _ => "",
+        };
+        let mut row = vec![t.to_string(), format!("{}{mark}", step.action), format!("{}", step.reward)];
         let numbers = [Some(step.value).filter(|_| !by_mu), step.mu(), step.sigma(), Some(step.realised)];
         row.extend(numbers.into_iter().flatten().map(|x| format!("{x:.4}")));
         table.row(row);
@@ -104,22 +119,27 @@ pub fn member_columns(members: &Members) -> impl Iterator<Item = String> {
 }
 
 /// All steps of all episodes, in full precision.
-pub fn csv(episodes: &[Episode], actions: &[&str]) -> String {
+pub fn csv(episodes: &[Episode]) -> String {
     let mut head: Vec<String> =
         ["episode", "step", "action", "reward", "value"].iter().map(|s| (*s).to_owned()).collect();
     if let Some(members) = episodes.first().and_then(|e| e.members.as_ref()) {
         head.extend(["mu".to_owned(), "sigma".to_owned()]);
         head.extend(member_columns(members));
     }
-    head.extend(["realised".to_owned(), "random".to_owned()]);
+    head.extend(["realised", "random"].map(str::to_owned));
+    let guarded = episodes.first().is_some_and(|episode| episode.guarded);
+    head.extend(["alarm", "fallback"].iter().filter(|_| guarded).map(|name| (*name).to_owned()));
     let mut table = Table { head, ..Table::default() };
     for episode in episodes {
         for (t, step) in episode.steps.iter().enumerate() {
-            let mut row = vec![episode.number.to_string(), t.to_string(), actions[step.action].to_owned()];
+            let mut row = vec![episode.number.to_string(), t.to_string(), step.action.to_string()];
+            let members = step.members.as_ref().map_or(&[][..], |members| members.values());
             let numbers = [Some(step.reward), Some(step.value), step.mu(), step.sigma()];
-            let numbers = numbers.into_iter().flatten().chain(step.members.iter().copied());
+            let numbers = numbers.into_iter().flatten().chain(members.iter().copied());
             row.extend(numbers.chain([step.realised]).map(|x| x.to_string()));
             row.push(u8::from(step.random).to_string());
+            let marks = [step.alarm, step.fallback].into_iter().filter(|_| guarded);
+            row.extend(marks.map(|mark| u8::from(mark).to_string()));
             table.row(row);
         }
     }

@@ -1,13 +1,16 @@
-//! The experiments of the paper, one folder each: `sweep.rs` (settings), `run.rs` (one seed), `analysis.rs` (verdicts,
-//! figures). To add one, copy a folder, add its presets, and a line in [`Name`].
+//! The experiments of the paper, one folder each: `sweep.rs` (settings), `run.rs` (one seed, or all runs), `analysis.rs`
+//! (verdicts, figures), and one row in [`EXPERIMENTS`]. [`runs`] is for all that train agents, [`tabular`] for the gridworld.
 
-pub mod fleet;
+pub mod detection;
 pub mod maps;
 pub mod minatar;
+pub mod procgen;
 pub mod reaching;
+pub mod runs;
 pub mod tabular;
 pub mod toy;
 pub mod trials;
+pub mod walker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +21,7 @@ use serde_json::Value;
 use crate::exit::{Failure, Outcome};
 use crate::progress::Session;
 use crate::report::Findings;
+use crate::run;
 use crate::settings::{Change, Layers};
 use crate::store::Store;
 
@@ -34,106 +38,223 @@ pub enum Preset {
     PaperLr,
 }
 
-/// An experiment by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
-    /// Figure 1: a value ensemble on a line.
-    Toy,
-    /// Figure 3 and the appendix grid: maps of disagreement.
-    Maps,
-    /// Figure 5: reaching or avoiding the unseen cell.
-    Reaching,
-    /// Table 2: deep agents on MinAtar.
-    Minatar,
-    /// Not of the paper: which settings of the agents of Table 2 matter.
-    Trials,
+/// An experiment, as the command line knows it.
+#[derive(Debug)]
+pub struct Experiment {
+    /// As it is typed.
+    pub name: &'static str,
+    /// Where it is in the paper, or what it is about.
+    pub about: &'static str,
+    /// Whether `all` includes it: those that take minutes. The others run only by name.
+    pub in_all: bool,
+    /// The texts of its presets, in the order of [`Preset`].
+    presets: [&'static str; 4],
+    /// Checks settings.
+    plan: fn(Layers) -> Outcome<Box<dyn Planned>>,
 }
 
-impl Name {
-    /// Every experiment, in the order of the paper.
-    pub const EVERY: [Self; 5] = [Self::Toy, Self::Maps, Self::Reaching, Self::Minatar, Self::Trials];
+/// Every experiment, in the order of the paper.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "toy",
+        about: "Fig. 1",
+        in_all: true,
+        presets: [
+            include_str!("../../presets/toy.smoke.toml"),
+            include_str!("../../presets/toy.small.toml"),
+            include_str!("../../presets/toy.paper.toml"),
+            include_str!("../../presets/toy.paper.toml"),
+        ],
+        plan: |layers| planned(layers, toy::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "maps",
+        about: "Fig. 3 and the appendix grid",
+        in_all: true,
+        presets: [
+            include_str!("../../presets/maps.smoke.toml"),
+            include_str!("../../presets/maps.small.toml"),
+            include_str!("../../presets/maps.paper.toml"),
+            include_str!("../../presets/maps.paper-lr.toml"),
+        ],
+        plan: |layers| planned(layers, maps::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "procgen",
+        about: "Fig. 4",
+        in_all: false,
+        presets: [
+            include_str!("../../presets/procgen.smoke.toml"),
+            include_str!("../../presets/procgen.small.toml"),
+            include_str!("../../presets/procgen.paper.toml"),
+            include_str!("../../presets/procgen.paper.toml"),
+        ],
+        plan: |layers| planned(layers, procgen::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "reaching",
+        about: "Fig. 5",
+        in_all: true,
+        presets: [
+            include_str!("../../presets/reaching.smoke.toml"),
+            include_str!("../../presets/reaching.small.toml"),
+            include_str!("../../presets/reaching.paper.toml"),
+            include_str!("../../presets/reaching.paper-lr.toml"),
+        ],
+        plan: |layers| planned(layers, reaching::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "walker",
+        about: "Tables 1 and 3",
+        in_all: false,
+        presets: [
+            include_str!("../../presets/walker.smoke.toml"),
+            include_str!("../../presets/walker.small.toml"),
+            include_str!("../../presets/walker.paper.toml"),
+            include_str!("../../presets/walker.paper.toml"),
+        ],
+        plan: |layers| planned(layers, walker::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "minatar",
+        about: "Table 2",
+        in_all: false,
+        presets: [
+            include_str!("../../presets/minatar.smoke.toml"),
+            include_str!("../../presets/minatar.small.toml"),
+            include_str!("../../presets/minatar.paper.toml"),
+            include_str!("../../presets/minatar.paper.toml"),
+        ],
+        plan: |layers| planned(layers, minatar::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "trials",
+        about: "which settings of its agents matter",
+        in_all: false,
+        presets: [
+            include_str!("../../presets/trials.smoke.toml"),
+            include_str!("../../presets/trials.small.toml"),
+            include_str!("../../presets/trials.paper.toml"),
+            include_str!("../../presets/trials.paper.toml"),
+        ],
+        plan: |layers| planned(layers, trials::sweep::Settings::checked),
+    },
+    Experiment {
+        name: "detection",
+        about: "how good σ is as a detector, and what an alarm gains",
+        in_all: false,
+        presets: [
+            include_str!("../../presets/detection.smoke.toml"),
+            include_str!("../../presets/detection.small.toml"),
+            include_str!("../../presets/detection.paper.toml"),
+            include_str!("../../presets/detection.paper.toml"),
+        ],
+        plan: |layers| planned(layers, detection::sweep::Settings::checked),
+    },
+];
 
-    /// What `all` means: those that take minutes. The others run only by name.
-    pub const ALL: [Self; 3] = [Self::Toy, Self::Maps, Self::Reaching];
-
-    /// As it is typed.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Toy => "toy",
-            Self::Maps => "maps",
-            Self::Reaching => "reaching",
-            Self::Minatar => "minatar",
-            Self::Trials => "trials",
+impl Experiment {
+    /// Those that a name means, or which names are near.
+    pub fn parse(text: &str) -> Outcome<Vec<&'static Self>> {
+        let meant: Vec<&Self> =
+            EXPERIMENTS.iter().filter(|e| e.name == text || (text == "all" && e.in_all)).collect();
+        if !meant.is_empty() {
+            return Ok(meant);
         }
-    }
-
-    /// Reads a name, or says which are near.
-    pub fn parse(text: &str) -> Outcome<Vec<Self>> {
-        if text == "all" {
-            return Ok(Self::ALL.to_vec());
-        }
-        if let Some(name) = Self::EVERY.iter().find(|n| n.word() == text) {
-            return Ok(vec![*name]);
-        }
-        let words: Vec<String> =
-            Self::EVERY.iter().map(|n| n.word().to_owned()).chain(["all".to_owned()]).collect();
+        let words: Vec<String> = Self::names().chain(["all".to_owned()]).collect();
         let hint = crate::settings::suggest(text, words.iter());
         Err(Failure::usage(format!("there is no experiment `{text}`{hint}")))
     }
 
-    /// The text of a preset.
-    fn preset(self, preset: Preset) -> &'static str {
-        macro_rules! presets {
-            ($name:literal) => {
-                match preset {
-                    Preset::Smoke => include_str!(concat!("../../presets/", $name, ".smoke.toml")),
-                    Preset::Small => include_str!(concat!("../../presets/", $name, ".small.toml")),
-                    Preset::Paper => include_str!(concat!("../../presets/", $name, ".paper.toml")),
-                    Preset::PaperLr => include_str!(concat!("../../presets/", $name, ".paper-lr.toml")),
-                }
-            };
-        }
-        match self {
-            Self::Toy => match preset {
-                Preset::Smoke => include_str!("../../presets/toy.smoke.toml"),
-                Preset::Small => include_str!("../../presets/toy.small.toml"),
-                Preset::Paper | Preset::PaperLr => include_str!("../../presets/toy.paper.toml"),
-            },
-            Self::Maps => presets!("maps"),
-            Self::Reaching => presets!("reaching"),
-            Self::Minatar => match preset {
-                Preset::Smoke => include_str!("../../presets/minatar.smoke.toml"),
-                Preset::Small => include_str!("../../presets/minatar.small.toml"),
-                Preset::Paper | Preset::PaperLr => include_str!("../../presets/minatar.paper.toml"),
-            },
-            Self::Trials => match preset {
-                Preset::Smoke => include_str!("../../presets/trials.smoke.toml"),
-                Preset::Small => include_str!("../../presets/trials.small.toml"),
-                Preset::Paper | Preset::PaperLr => include_str!("../../presets/trials.paper.toml"),
-            },
-        }
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = String> {
+        EXPERIMENTS.iter().map(|experiment| experiment.name.to_owned())
+    }
+
+    /// What `ive reproduce --help` says of them.
+    pub fn help() -> String {
+        let of = |in_all: bool| {
+            let some = EXPERIMENTS.iter().filter(move |e| e.in_all == in_all);
+            some.map(|e| format!("{} ({})", e.name, e.about)).collect::<Vec<_>>().join(", ")
+        };
+        let (short, long) = (of(true), of(false));
+        format!("{short}, or all of these; by name only, since they take hours: {long}")
     }
 
     /// The layers of settings, from the preset upwards.
-    pub fn layers(self, preset: Preset) -> Outcome<Layers> {
-        Layers::from_preset(self.word(), self.preset(preset))
+    pub fn layers(&self, preset: Preset) -> Outcome<Layers> {
+        Layers::from_preset(self.name, self.presets[preset as usize])
     }
 }
 
-/// Checked settings of one experiment, ready to run.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Plan {
-    /// Figure 1.
-    Toy(toy::sweep::Settings),
-    /// Figure 3.
-    Maps(maps::sweep::Settings),
-    /// Figure 5.
-    Reaching(reaching::sweep::Settings),
-    /// Table 2.
-    Minatar(minatar::sweep::Settings),
-    /// Which settings matter.
-    Trials(trials::sweep::Settings),
+/// Checked settings of one experiment: what each experiment implements for its own.
+pub trait Planned {
+    /// All settings, for people and programs.
+    fn settings(&self) -> Outcome<Value>;
+
+    /// The settings that finished work depends on: with others it cannot be used again. A seed of a small experiment
+    /// is cheap, so there it is all of them; runs that took hours stay good when more of them are asked for.
+    fn identity(&self) -> Outcome<Value> {
+        self.settings()
+    }
+
+    /// Names and plans of the runs that it consists of, for engines that make them elsewhere; empty if it trains none.
+    fn runs(&self) -> Outcome<Vec<(String, run::Plan)>> {
+        Ok(Vec::new())
+    }
+
+    /// Runs everything that is not finished yet and judges what there is.
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged>;
+}
+
+fn planned<S>(layers: Layers, check: fn(S) -> Outcome<S>) -> Outcome<Box<dyn Planned>>
+where
+    S: Planned + DeserializeOwned + 'static,
+{
+    Ok(Box::new(check(layers.build()?)?))
+}
+
+/// An experiment with checked settings, ready to run.
+pub struct Plan {
+    /// Which one.
+    pub experiment: &'static Experiment,
+    planned: Box<dyn Planned>,
+}
+
+impl Plan {
+    /// Builds and checks the settings.
+    pub fn new(
+        experiment: &'static Experiment,
+        mut layers: Layers,
+        changes: &[Change],
+        seeds: Option<u64>,
+    ) -> Outcome<Self> {
+        layers.add_changes(changes)?;
+        if let Some(n) = seeds {
+            layers.add_changes(&[Change::parse(&format!("seeds={n}")).map_err(Failure::usage)?])?;
+        }
+        Ok(Self { experiment, planned: (experiment.plan)(layers)? })
+    }
+
+    /// The settings that finished work depends on.
+    pub fn identity(&self) -> Outcome<Value> {
+        self.planned.identity()
+    }
+
+    /// All settings, for people and programs.
+    pub fn settings(&self) -> Outcome<Value> {
+        self.planned.settings()
+    }
+
+    /// Names and plans of the runs that it consists of.
+    pub fn runs(&self) -> Outcome<Vec<(String, run::Plan)>> {
+        self.planned.runs()
+    }
+
+    /// Runs everything that is not finished yet and judges what there is.
+    pub fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        self.planned.run(&store.part(self.experiment.name), session)
+    }
 }
 
 /// What became of an experiment.
@@ -151,81 +272,10 @@ impl From<Option<Findings>> for Judged {
     }
 }
 
-impl Plan {
-    /// Builds and checks the settings.
-    pub fn new(name: Name, mut layers: Layers, changes: &[Change], seeds: Option<u64>) -> Outcome<Self> {
-        layers.add_changes(changes)?;
-        if let Some(n) = seeds {
-            layers.add_changes(&[Change::parse(&format!("seeds={n}")).map_err(Failure::usage)?])?;
-        }
-        Ok(match name {
-            Name::Toy => Self::Toy(layers.build::<toy::sweep::Settings>()?.checked()?),
-            Name::Maps => Self::Maps(layers.build::<maps::sweep::Settings>()?.checked()?),
-            Name::Reaching => Self::Reaching(layers.build::<reaching::sweep::Settings>()?.checked()?),
-            Name::Minatar => Self::Minatar(layers.build::<minatar::sweep::Settings>()?.checked()?),
-            Name::Trials => Self::Trials(layers.build::<trials::sweep::Settings>()?.checked()?),
-        })
-    }
-
-    /// Which experiment it is.
-    pub fn name(&self) -> Name {
-        match self {
-            Self::Toy(_) => Name::Toy,
-            Self::Maps(_) => Name::Maps,
-            Self::Reaching(_) => Name::Reaching,
-            Self::Minatar(_) => Name::Minatar,
-            Self::Trials(_) => Name::Trials,
-        }
-    }
-
-    /// The settings that finished work depends on: with others it cannot be used again. A seed of a small experiment
-    /// is cheap, so there it is all of them; runs that took hours stay good when more of them are asked for.
-    pub fn identity(&self) -> Outcome<Value> {
-        match self {
-            Self::Minatar(settings) => Ok(settings.identity()),
-            Self::Trials(settings) => Ok(settings.identity()),
-            _ => self.settings(),
-        }
-    }
-
-    /// All settings, for people and programs.
-    pub fn settings(&self) -> Outcome<Value> {
-        value_of(self)
-    }
-
-    /// Runs everything that is not finished yet and judges what there is.
-    pub fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
-        let store = store.part(self.name().word());
-        let findings = match self {
-            Self::Minatar(settings) => return minatar::run::all(settings, &store, session),
-            Self::Trials(settings) => return trials::run::all(settings, &store, session),
-            Self::Toy(settings) => {
-                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
-                    toy::run::seed(settings, s, go)
-                })?;
-                done.map(|d| toy::analysis::findings(settings, &d)).transpose()
-            }
-            Self::Maps(settings) => {
-                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
-                    maps::run::seed(settings, s, go)
-                })?;
-                done.map(|d| maps::analysis::findings(settings, &d)).transpose()
-            }
-            Self::Reaching(settings) => {
-                let done = over_seeds(self.name(), settings.seeds, &store, session, |s, go| {
-                    reaching::run::seed(settings, s, go)
-                })?;
-                done.map(|d| reaching::analysis::findings(settings, &d, session)).transpose()
-            }
-        };
-        findings.map(Judged::from)
-    }
-}
-
 /// Runs `one` for every seed that the store does not hold yet, on all cores, and returns all finished ones by seed.
 /// After a request to stop, no seed is started any more; `None` if none is finished.
 fn over_seeds<T: Serialize + DeserializeOwned + Send>(
-    name: Name,
+    name: &str,
     seeds: u64,
     store: &Store,
     session: &Session,
@@ -236,10 +286,10 @@ fn over_seeds<T: Serialize + DeserializeOwned + Send>(
     done.sort_by_key(|(seed, _)| *seed);
     done.dedup_by_key(|(seed, _)| *seed);
     let missing: Vec<u64> = (0..seeds).filter(|s| done.binary_search_by_key(s, |d| d.0).is_err()).collect();
-    let bar = session.bar(name.word(), seeds as usize, "seeds");
+    let bar = session.bar(name, seeds as usize, "seeds");
     bar.set_position(done.len() as u64);
     if !done.is_empty() {
-        session.say(&format!("{}: {} of {seeds} seeds are there already", name.word(), done.len()));
+        session.say(&format!("{name}: {} of {seeds} seeds are there already", done.len()));
     }
     let failed = AtomicBool::new(false);
     let go_on = || !session.stopped() && !failed.load(Ordering::Relaxed);

@@ -67,6 +67,50 @@ pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
     }
 }
 
+/// [`write`] for what is too large for memory: `content` writes it, from front to back.
+pub fn write_with(path: &Path, content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Outcome {
+    let failed = |e: io::Error| Failure::io(format!("cannot write {}: {e}", path.display()));
+    let to = |out: &mut (dyn Write + Send)| {
+        let mut out = io::BufWriter::with_capacity(1 << 18, out);
+        content(&mut out).and_then(|()| out.flush())
+    };
+    match place(path).map_err(failed)? {
+        Place::Stdout => super::written(to(&mut io::stdout())),
+        Place::Directory => Err(failed(io::ErrorKind::IsADirectory.into())),
+        Place::Open(there) => {
+            OpenOptions::new().append(true).open(&there).and_then(|mut file| to(&mut file)).map_err(failed)
+        }
+        Place::Regular(there) => {
+            let folder = there.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Disk::default().create_directory(folder)?;
+            let name = there.file_name().unwrap_or_default().to_string_lossy();
+            let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+            let written = put(&temporary, &there, to);
+            if written.is_err() {
+                let _ = fs::remove_file(&temporary);
+            }
+            written.map_err(failed)
+        }
+    }
+}
+
+/// Writes a file under a temporary name, waits until it is on the disk, and renames it. Who may read it stays as it was.
+fn put(
+    temporary: &Path,
+    there: &Path,
+    to: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> io::Result<()> {
+    let before = fs::metadata(there).map(|about| about.permissions());
+    let _ = fs::remove_file(temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+    to(&mut file)?;
+    file.sync_all()?;
+    if let Ok(before) = before {
+        fs::set_permissions(temporary, before)?;
+    }
+    fs::rename(temporary, there)
+}
+
 /// Follows links, one by one: those of the system to files that are open already must not be followed to their ends.
 fn place(path: &Path) -> io::Result<Place> {
     let mut path = if path == Path::new("-") { PathBuf::from("/dev/stdout") } else { path.to_owned() };

@@ -80,7 +80,7 @@ pub struct Film<'a> {
     /// Which game.
     pub game: Game,
     /// The observation before each step.
-    pub sights: &'a [Vec<u8>],
+    pub sights: &'a [&'a [u8]],
     /// The reward after each step: ticks in the first strip.
     pub rewards: Vec<f64>,
     /// From top to bottom.
@@ -154,7 +154,7 @@ impl Film<'_> {
     fn picture(&self, out: &mut Vec<Primitive>, (left, top): (f64, f64), number: usize, t: usize) {
         badge(out, (left + 9.0, top - 14.0), number);
         out.push(text(left + 24.0, top - 9.0, &format!("step {t}"), 13, TextAnchor::Start, true));
-        board(out, self.game, &self.sights[t], (left, top), SIDE);
+        board(out, self.game, self.sights[t], (left, top), SIDE);
         let mut lines: Vec<&str> = self.captions[t].lines().collect();
         if t == self.highlight.0 {
             lines.push(self.highlight.1);

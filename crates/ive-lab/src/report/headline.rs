@@ -2,15 +2,22 @@
 
 use super::Findings;
 use crate::claim::{Claim, MIN_SEEDS, Verdict};
+use crate::experiments::procgen::analysis::SEEDS_NEEDED;
+use crate::experiments::runs::compare::MIN_RUNS;
 
 /// The 95 % interval of an effect, if there were enough seeds for one.
 pub fn bounds(claim: &Claim) -> Option<(f64, f64)> {
     Some(claim.interval).filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
-/// What is counted: seeds, or pairs of runs with the same game and seed.
-fn units(all: &[Findings]) -> &'static str {
-    if all.iter().all(|f| f.name == "minatar") { "pairs of runs" } else { "seeds" }
+/// How many of what an interval needs: seeds, pairs of runs with the same game and seed, runs of each method, or seeds that have learned.
+fn needed(all: &[Findings]) -> String {
+    match all {
+        [one] if one.name == "minatar" => format!("{MIN_SEEDS} pairs of runs"),
+        [one] if one.name == "walker" => format!("{MIN_RUNS} runs of each method"),
+        [one] if one.name == "procgen" => format!("{SEEDS_NEEDED} seeds of a game that have learned"),
+        _ => format!("{MIN_SEEDS} seeds"),
+    }
 }
 
 /// `11 of 15 claims supported, 1 not supported, 3 not decided`, and why nothing is decided where that is so.
@@ -22,9 +29,9 @@ pub fn headline(all: &[Findings]) -> String {
     let without = claims.iter().filter(|c| bounds(c).is_none()).count();
     if without == claims.len() {
         return format!(
-            "Nothing is decided ({without} claim{}): fewer than {MIN_SEEDS} {} give no interval.",
+            "Nothing is decided ({without} claim{}): fewer than {} give no interval.",
             if without == 1 { "" } else { "s" },
-            units(all)
+            needed(all)
         );
     }
     let of = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
@@ -35,7 +42,7 @@ pub fn headline(all: &[Findings]) -> String {
         }
     }
     if without > 0 {
-        line += &format!(" ({without} for want of {MIN_SEEDS} {})", units(all));
+        line += &format!(" ({without} for want of {})", needed(all));
     }
     line + "."
 }

@@ -23,8 +23,11 @@ pub fn real_minus(text: &str) -> String {
     out
 }
 
-/// Three significant digits, at most three of them after the point.
+/// Three significant digits, at most three of them after the point; a dash where there is no number.
 pub fn short(x: f64) -> String {
+    if x.is_nan() {
+        return "–".to_owned();
+    }
     if x == 0.0 { "0".to_owned() } else { fixed(x, decimals(x.abs(), 2)) }
 }
 

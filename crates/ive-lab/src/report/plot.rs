@@ -31,6 +31,10 @@ pub mod colour {
     pub const GREEDY: &str = "#cc79a7";
     /// The uniform policy.
     pub const UNIFORM: &str = "#777777";
+    /// Plans by an agent's own return.
+    pub const PLAN: &str = "#56b4e9";
+    /// Plans that are drawn and not climbed.
+    pub const SAMPLE: &str = "#e69f00";
     /// An agent without a model.
     pub const BASELINE: &str = "#777777";
     /// The first member of an implicit ensemble alone.

@@ -31,6 +31,11 @@ impl Unit {
     pub const SCORES: Self =
         Self { name: "difference of normalised scores", symbol: "Δ normalised score", no_effect: 0.0 };
 
+    /// A return minus another, or minus a level.
+    pub const RETURNS: Self = Self { name: "difference of returns", symbol: "Δ return", no_effect: 0.0 };
+    /// A share minus another.
+    pub const SHARES: Self = Self { name: "difference of shares", symbol: "Δ share", no_effect: 0.0 };
+
     /// `ratio; 1 = no effect`.
     pub fn words(self) -> String {
         format!("{}; {} = no effect", self.name, self.no_effect)

@@ -1,18 +1,21 @@
-//! Checkpoints of a run: two generations, each a payload and a manifest.
+//! Checkpoints of a run: two generations, each a payload and a manifest, and the segments that they share.
 //!
-//! The order of a save makes it safe to be interrupted anywhere: logs are synced, the payload is written, synced and
-//! renamed into place, then the manifest. A checkpoint exists when its manifest does. Only then older ones go, all but
-//! one.
+//! The order of a save makes it safe to be interrupted anywhere: logs are synced, new segments and the payload are written,
+//! synced and renamed into place, then the manifest. A checkpoint exists when its manifest does. Only then older ones go,
+//! all but one, with the segments that none of the two needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
-use ive_agents::Tensors;
+use ive_agents::{Archive, ArchiveError, Tensors};
 
-use super::config::Config;
+use super::Plan;
 use super::disk::{Disk, DiskError, Done, told};
-use super::manifest::{FORMAT, Flaw, Manifest, Piece};
+pub use super::manifest::Piece;
+use super::manifest::{Flaw, Manifest, format};
+use super::segments::{Reader, SEGMENT, Segments, Writer, is_segment};
 use super::{payload, sessions};
 use crate::exit::{Failure, Outcome};
 
@@ -43,6 +46,8 @@ pub struct Checkpoints {
     newest: Option<Saved>,
     /// Whether the folder is there for good.
     settled: bool,
+    /// How many bytes a segment has at most.
+    segment: u64,
 }
 
 /// A good checkpoint, in short.
@@ -50,8 +55,19 @@ pub struct Checkpoints {
 pub struct Saved {
     /// Environment steps done.
     pub step: u64,
-    /// The hash of the archive.
+    /// The hash of the payload.
     pub blake3: String,
+    /// The segments beside it.
+    pub segments: Segments,
+}
+
+impl Saved {
+    fn of(manifest: &Manifest) -> Self {
+        let payload = payload_name(manifest.step);
+        let mut segments = manifest.files.clone();
+        let blake3 = segments.remove(&payload).map_or(String::new(), |piece| piece.blake3);
+        Self { step: manifest.step, blake3, segments }
+    }
 }
 
 /// A checkpoint that was found to be whole.
@@ -59,8 +75,80 @@ pub struct Saved {
 pub struct Checkpoint {
     /// What it consists of.
     pub manifest: Manifest,
-    /// The state of the agent.
+    /// The state of the agent, all but its logs.
     pub tensors: Tensors,
+    /// Its logs.
+    pub logs: Reader,
+}
+
+/// The state of an agent on its way to a checkpoint: its logs are on the disk already.
+#[derive(Debug)]
+pub struct State {
+    /// Environment steps done.
+    pub step: u64,
+    /// Everything but its logs.
+    pub tensors: Tensors,
+    /// Its logs.
+    pub segments: Writer,
+}
+
+/// A checkpoint on its way to the disk.
+#[derive(Debug)]
+pub struct Saving(JoinHandle<Result<Saved, SaveError>>);
+
+impl Saving {
+    /// Whether there is nothing to wait for.
+    pub fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+/// Puts a state on the disk: segments, payload, manifest.
+fn commit(
+    folder: &Path,
+    disk: &Disk,
+    config: &Plan,
+    mut state: State,
+    logs: BTreeMap<String, Piece>,
+    kept: &str,
+) -> Result<Saved, SaveError> {
+    let [payload, manifest] = [payload_name, manifest_name].map(|name| folder.join(name(state.step)));
+    let all = || {
+        let (list, bytes) = listed(config, &state, logs, kept)?;
+        let text = list.to_bytes().map_err(SaveError::Failed)?;
+        state.segments.finish()?;
+        disk.replace(&payload, &bytes)?;
+        disk.replace(&manifest, &text)?;
+        Ok(Saved::of(&list))
+    };
+    all().inspect_err(|_| {
+        // Without its manifest it only takes room. It stays if the manifest is there, or if one cannot know.
+        if let Ok(None) = disk.look(&manifest) {
+            let _ = disk.remove(&payload);
+            state.segments.discard();
+        }
+    })
+}
+
+/// The manifest of a state, and the bytes of its payload.
+fn listed(
+    config: &Plan,
+    state: &State,
+    logs: BTreeMap<String, Piece>,
+    kept: &str,
+) -> Result<(Manifest, Vec<u8>), SaveError> {
+    let State { step, tensors, segments } = state;
+    if let Some(name) = payload::not_finite(tensors) {
+        return Err(SaveError::Failed(Failure::internal(format!(
+            "tensor `{name}` is not finite at step {step}; {kept}; a smaller learning_rate may help"
+        ))));
+    }
+    let bytes = payload::to_bytes(tensors).map_err(|e| SaveError::Failed(Failure::internal(e)))?;
+    let mut files = segments.files().clone();
+    files.insert(payload_name(*step), Piece::of(&bytes));
+    let (format, program) = (format(files.len()), super::program());
+    let manifest = Manifest { format, program, step: *step, run: config.clone(), files, logs };
+    Ok((manifest, bytes))
 }
 
 fn manifest_name(step: u64) -> String {
@@ -91,7 +179,14 @@ fn steps_in(names: &[String]) -> Vec<u64> {
 impl Checkpoints {
     /// The checkpoints of the run in `dir`.
     pub fn of(dir: &Path, disk: &Disk) -> Self {
-        Self { folder: dir.join(FOLDER), disk: disk.clone(), newest: None, settled: false }
+        let (folder, disk) = (dir.join(FOLDER), disk.clone());
+        Self { folder, disk, newest: None, settled: false, segment: SEGMENT }
+    }
+
+    /// The same with segments of at most so many bytes.
+    #[must_use]
+    pub fn with_segments_of(self, segment: u64) -> Self {
+        Self { segment, ..self }
     }
 
     /// The newest good checkpoint, as far as it was read or written here.
@@ -132,7 +227,7 @@ impl Checkpoints {
     }
 
     /// The manifest of a step, if it is whole and belongs to this run.
-    pub fn manifest(&self, step: u64, config: &Config) -> Result<Manifest, Flaw> {
+    pub fn manifest(&self, step: u64, config: &Plan) -> Result<Manifest, Flaw> {
         let path = self.folder.join(manifest_name(step));
         let manifest = Manifest::read(&self.disk, &path)?;
         if !config.is_or_was(&manifest.run) {
@@ -144,27 +239,35 @@ impl Checkpoints {
             ))));
         }
         let payload = payload_name(step);
-        if manifest.step != step || !manifest.files.keys().eq([&payload]) {
-            return Err(Flaw::Damaged(format!("{}: it belongs to another step", path.display())));
+        let known = |name: &String| *name == payload || is_segment(name);
+        let complete = manifest.files.contains_key(&payload) && manifest.files.keys().all(known);
+        if manifest.step != step || !complete || manifest.format != format(manifest.files.len()) {
+            return Err(Flaw::Damaged(format!(
+                "{}: it belongs to another step, or its files do not fit",
+                path.display()
+            )));
         }
         Ok(manifest)
     }
 
-    fn read(&self, step: u64, config: &Config) -> Result<Checkpoint, Flaw> {
+    fn read(&self, step: u64, config: &Plan) -> Result<Checkpoint, Flaw> {
         let manifest = self.manifest(step, config)?;
         let name = payload_name(step);
         let path = self.folder.join(&name);
         let bytes = manifest.files[&name].whole(&self.disk, &path)?;
         let damaged = |what: String| Flaw::Damaged(format!("{}: {what}", path.display()));
         let tensors = payload::from_bytes(&bytes).map_err(damaged)?;
-        Ok(Checkpoint { manifest, tensors })
+        let segments = Saved::of(&manifest).segments;
+        segments.iter().try_for_each(|(name, piece)| piece.check(&self.disk, &self.folder.join(name)))?;
+        let logs = Reader::new(&self.disk, &self.folder, segments);
+        Ok(Checkpoint { manifest, tensors, logs })
     }
 
     /// The newest good checkpoint that `accept` does not find fault with; `None` if none was ever written. Damaged ones
     /// are reported; if there are only damaged ones, that is an error.
     pub fn load(
         &mut self,
-        config: &Config,
+        config: &Plan,
         accept: impl Fn(&Manifest) -> Result<(), Flaw>,
         mut report: impl FnMut(&str),
     ) -> Outcome<Option<Checkpoint>> {
@@ -174,8 +277,7 @@ impl Checkpoints {
             let read = read.and_then(|c| accept(&c.manifest).map(|()| c));
             match read {
                 Ok(checkpoint) => {
-                    let blake3 = checkpoint.manifest.files[&payload_name(step)].blake3.clone();
-                    self.newest = Some(Saved { step, blake3 });
+                    self.newest = Some(Saved::of(&checkpoint.manifest));
                     return Ok(Some(checkpoint));
                 }
                 Err(Flaw::Damaged(what)) => {
@@ -196,8 +298,8 @@ impl Checkpoints {
         )))
     }
 
-    /// Removes what killed writers left behind: temporary files, payloads without a manifest, and checkpoints that were
-    /// to go. Damaged ones stay until there are two good ones again.
+    /// Removes what killed writers left behind: temporary files, payloads and segments without a manifest, and checkpoints
+    /// that were to go. Damaged ones stay until there are two good ones again.
     pub fn tidy(&self) -> Outcome {
         self.disk.tidy(&self.folder)?;
         let Some(newest) = &self.newest else { return Ok(()) };
@@ -207,48 +309,76 @@ impl Checkpoints {
         let mut kept = steps_in(&names);
         let older = kept.iter().position(|&step| step < newest.step);
         kept.truncate(older.map_or(kept.len(), |older| older + 1));
-        Ok(self.remove_all_but(&kept, names)?)
+        let segments = self.segments_of(&kept)?;
+        Ok(self.remove_all_but(&kept, segments.as_ref(), names)?)
+    }
+
+    /// The segments that some checkpoints need; `None` if one of them does not say.
+    fn segments_of(&self, steps: &[u64]) -> Outcome<Option<BTreeSet<String>>> {
+        let mut segments = BTreeSet::new();
+        for &step in steps {
+            match Manifest::read(&self.disk, &self.folder.join(manifest_name(step))) {
+                Ok(manifest) => segments.extend(manifest.files.into_keys()),
+                Err(Flaw::Damaged(_)) => return Ok(None),
+                Err(Flaw::Refused(failure)) => return Err(failure),
+            }
+        }
+        Ok(Some(segments))
+    }
+
+    /// Collects the state that `walk` lists, and writes what is new of its logs.
+    pub fn collect(
+        &mut self,
+        step: u64,
+        walk: &mut dyn FnMut(&mut Archive<'_>) -> Result<(), ArchiveError>,
+    ) -> Result<State, SaveError> {
+        self.settle()?;
+        let before = self.newest.as_ref().map(|saved| saved.segments.clone()).unwrap_or_default();
+        let mut segments = Writer::new(&self.disk, &self.folder, self.segment, before);
+        let mut archive = Archive::saving_to(&mut segments);
+        match walk(&mut archive) {
+            Ok(()) => Ok(State { step, tensors: archive.into_tensors(), segments }),
+            Err(error) => {
+                segments.discard();
+                let unsaved = || SaveError::Failed(Failure::internal(format!("{error}; {}", self.kept())));
+                Err(segments.failure().map_or_else(unsaved, SaveError::from))
+            }
+        }
     }
 
     /// Saves a state that is not saved yet, with the logs as they are now. One with a number that is not finite is
     /// refused.
     pub fn save(
         &mut self,
-        config: &Config,
-        step: u64,
-        tensors: &Tensors,
+        config: &Plan,
+        state: State,
         logs: BTreeMap<String, Piece>,
     ) -> Result<(), SaveError> {
-        if let Some(name) = payload::not_finite(tensors) {
-            let kept = self.kept();
-            return Err(SaveError::Failed(Failure::internal(format!(
-                "tensor `{name}` is not finite at step {step}; {kept}; a smaller learning_rate may help"
-            ))));
-        }
-        let bytes = payload::to_bytes(tensors).map_err(|e| SaveError::Failed(Failure::internal(e)))?;
-        let piece = Piece::of(&bytes);
-        let manifest = Manifest {
-            format: FORMAT,
-            program: super::program(),
-            step,
-            run: config.clone(),
-            files: BTreeMap::from([(payload_name(step), piece.clone())]),
-            logs,
-        };
-        let manifest = manifest.to_bytes().map_err(SaveError::Failed)?;
-        self.settle()?;
-        let payload = self.folder.join(payload_name(step));
-        self.disk.replace(&payload, &bytes)?;
-        if let Err(error) = self.disk.replace(&self.folder.join(manifest_name(step)), &manifest) {
-            // Without its manifest it only takes room. It stays if the manifest is there, or if one cannot know.
-            if let Ok(None) = self.disk.look(&self.folder.join(manifest_name(step))) {
-                let _ = self.disk.remove(&payload);
-            }
-            return Err(error.into());
-        }
-        let previous = self.newest.replace(Saved { step, blake3: piece.blake3 });
-        let kept = [step, previous.map_or(step, |saved| saved.step)];
-        Ok(self.remove_all_but(&kept, self.names()?)?)
+        let saved = commit(&self.folder, &self.disk, config, state, logs, &self.kept())?;
+        self.keep(saved)
+    }
+
+    /// The same on a thread of its own: the agent goes on while the disk works.
+    pub fn begin(&self, config: &Plan, state: State, logs: BTreeMap<String, Piece>) -> Saving {
+        let (folder, disk) = (self.folder.clone(), self.disk.clone());
+        let (config, kept) = (config.clone(), self.kept());
+        Saving(std::thread::spawn(move || commit(&folder, &disk, &config, state, logs, &kept)))
+    }
+
+    /// Waits for it.
+    pub fn end(&mut self, saving: Saving) -> Result<(), SaveError> {
+        let crashed = |_| Err(SaveError::Failed(Failure::internal("saving has crashed")));
+        let saved = saving.0.join().unwrap_or_else(crashed)?;
+        self.keep(saved)
+    }
+
+    /// This is the newest one now. Older ones go, all but one.
+    fn keep(&mut self, saved: Saved) -> Result<(), SaveError> {
+        let previous = self.newest.replace(saved);
+        let both: Vec<&Saved> = [&self.newest, &previous].into_iter().flatten().collect();
+        let kept: Vec<u64> = both.iter().map(|saved| saved.step).collect();
+        let segments = both.iter().flat_map(|saved| saved.segments.keys().cloned()).collect();
+        Ok(self.remove_all_but(&kept, Some(&segments), self.names()?)?)
     }
 
     /// Before the first save: the folder is there, and a power cut takes neither its name nor those of the logs.
@@ -261,15 +391,24 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Manifests go before payloads, so that no manifest is ever without its payload. Nothing goes if the newest good
-    /// checkpoint is not among the names: then they are not what they should be.
-    fn remove_all_but(&self, kept: &[u64], mut names: Vec<String>) -> Done {
+    /// Manifests go before payloads and segments, so that no manifest is ever without them. Segments go only if it is known
+    /// which ones are needed. Nothing goes if the newest good checkpoint is not among the names: then they are not what
+    /// they should be.
+    fn remove_all_but(
+        &self,
+        steps: &[u64],
+        segments: Option<&BTreeSet<String>>,
+        mut names: Vec<String>,
+    ) -> Done {
         let newest = self.newest.as_ref().map(|saved| manifest_name(saved.step));
         if !newest.is_some_and(|newest| names.contains(&newest)) {
             let lost = "the newest checkpoint has vanished from it; nothing was removed";
             return told("tidy", &self.folder, Err(io::Error::other(lost)));
         }
-        names.retain(|name| step_of(name).is_some_and(|step| !kept.contains(&step)));
+        names.retain(|name| match step_of(name) {
+            Some(step) => !steps.contains(&step),
+            None => is_segment(name) && segments.is_some_and(|needed| !needed.contains(name)),
+        });
         names.sort_unstable_by_key(|name| !is_manifest(name));
         names.iter().try_for_each(|name| self.disk.remove(&self.folder.join(name)))
     }

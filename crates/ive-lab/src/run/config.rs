@@ -2,16 +2,12 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use ive_agents::nn::Backend;
-
+use super::Plan;
 use super::disk::Disk;
-use super::{Plan, RunOptions, greedy};
 use crate::exit::{Failure, Outcome};
 use crate::lock::LOCK;
-use crate::settings::range;
 use crate::store::difference;
 
 /// The name of the file in a run directory, by which it is known to be one.
@@ -19,41 +15,12 @@ pub const FILE: &str = "config.toml";
 /// The largest one that is read; ours have about 1 KB.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Everything that the result of a run depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
-    /// Where it is computed.
-    pub device: String,
-    /// How many greedy episodes are played at the end.
-    pub greedy_episodes: usize,
-    /// How many steps it had before it was made longer, each time that it was.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extended: Vec<u64>,
-    /// Agent, world, seed, steps and settings.
-    #[serde(flatten)]
-    pub plan: Plan,
-}
-
-impl Config {
-    /// The run of this plan.
-    pub fn new(plan: &Plan, options: &RunOptions) -> Self {
-        let (device, greedy_episodes) = (options.device.clone(), options.greedy_episodes);
-        Self { device, greedy_episodes, extended: Vec::new(), plan: plan.clone() }
-    }
-
-    /// Refuses what cannot be run. Makes no agent, and writes nothing.
-    pub fn check(&self) -> Outcome {
-        range("greedy_episodes", self.greedy_episodes as f64, 0.0, greedy::MAX_EPISODES as f64)?;
-        Backend::parse(&self.device).map_err(|e| Failure::usage(e.to_string()))?;
-        self.plan.check()
-    }
-
+impl Plan {
     /// Whether `other` is this run, or this run before it was made longer.
     pub fn is_or_was(&self, other: &Self) -> bool {
         let earlier = |(i, &steps): (usize, &u64)| {
-            let schedule_steps = if i == 0 { None } else { self.plan.schedule_steps };
-            let plan = Plan { steps, schedule_steps, ..self.plan.clone() };
-            Self { extended: self.extended[..i].to_vec(), plan, ..self.clone() }
+            let schedule_steps = if i == 0 { None } else { self.schedule_steps };
+            Self { extended: self.extended[..i].to_vec(), steps, schedule_steps, ..self.clone() }
         };
         self == other || self.extended.iter().enumerate().map(earlier).any(|form| form == *other)
     }
@@ -70,13 +37,13 @@ impl Config {
         let bytes = disk.read(&path, MAX_BYTES)?.ok_or_else(absent)?;
         let text = String::from_utf8(bytes).map_err(|_| damaged(&path, "it is not text"))?;
         let table: Table = text.parse().map_err(|e: toml::de::Error| damaged(&path, e.message()))?;
-        let config: Self =
+        let plan: Self =
             table.clone().try_into().map_err(|e: toml::de::Error| damaged(&path, e.message()))?;
         // What is not a field of ours was dropped silently: compare.
-        if Table::try_from(&config).ok().as_ref() != Some(&table) {
+        if Table::try_from(&plan).ok().as_ref() != Some(&table) {
             return Err(damaged(&path, "it has keys that are unknown"));
         }
-        Ok(config)
+        Ok(plan)
     }
 
     /// Makes sure that `dir` is a directory of this run: writes the file into an empty directory, compares otherwise.
@@ -116,9 +83,9 @@ impl Config {
         if ours == *there {
             return Ok(());
         }
-        let longer = Self { plan: Plan { steps: self.plan.steps, ..there.plan.clone() }, ..there.clone() };
-        let (here, steps) = (dir.display(), self.plan.steps);
-        let advice = if ours == longer && steps > there.plan.steps {
+        let longer = Self { steps: self.steps, ..there.clone() };
+        let (here, steps) = (dir.display(), self.steps);
+        let advice = if ours == longer && steps > there.steps {
             format!("; `ive runs extend {here} --steps {steps}` makes it longer")
         } else {
             String::new()
@@ -131,7 +98,7 @@ impl Config {
 
     /// What differs between two runs, `seed 1 → 2`.
     pub fn compared_with(&self, other: &Self) -> String {
-        let json = |config| serde_json::to_value(config).unwrap_or_default();
+        let json = |plan| serde_json::to_value(plan).unwrap_or_default();
         difference(&json(self), &json(other))
     }
 }

@@ -230,26 +230,56 @@ impl Disk {
     /// Writes a file so that it is there completely or not at all, even after a power cut: a temporary name, sync,
     /// rename, sync of the directory.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Done {
-        let temporary = temporary(path);
-        self.guard("write", path)?;
-        let whole = self.put(&temporary, path, bytes);
-        if whole.is_err() {
-            let _ = self.remove(&temporary);
-        }
-        whole?;
-        self.sync_directory(above(path))
+        let mut file = self.create(path)?;
+        file.write(bytes)?;
+        file.finish()
     }
 
-    fn put(&self, temporary: &Path, path: &Path, bytes: &[u8]) -> Done {
-        // A killed process may have had our number.
-        told("remove", temporary, if_there(self.system.remove(temporary)))?;
-        let content = told("create", path, self.system.open(temporary, Mode::New))?;
-        let mut file = OpenFile { path: path.to_owned(), content };
-        file.write(bytes)?;
-        file.sync()?;
-        // That may have taken a while.
+    /// The same for a file that is written bit by bit: it is there once it is [finished](NewFile::finish).
+    pub fn create(&self, path: &Path) -> Done<NewFile> {
+        let temporary = temporary(path);
         self.guard("write", path)?;
-        told("rename", path, self.system.rename(temporary, path))
+        // A killed process may have had our number.
+        told("remove", &temporary, if_there(self.system.remove(&temporary)))?;
+        let content = told("create", path, self.system.open(&temporary, Mode::New))?;
+        let file = OpenFile { path: path.to_owned(), content };
+        Ok(NewFile { disk: self.clone(), temporary: Some(temporary), file })
+    }
+}
+
+/// A file that does not have its name yet. If it never gets it, it is removed.
+#[derive(Debug)]
+pub struct NewFile {
+    disk: Disk,
+    temporary: Option<PathBuf>,
+    file: OpenFile,
+}
+
+impl NewFile {
+    /// Writes all bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> Done {
+        self.file.write(bytes)
+    }
+
+    /// Gives it its name, in place of what has that name.
+    pub fn finish(mut self) -> Done {
+        self.file.sync()?;
+        let Self { disk, temporary, file: OpenFile { path, .. } } = &mut self;
+        // That may have taken a while.
+        disk.guard("write", path)?;
+        if let Some(from) = temporary {
+            told("rename", path, disk.system.rename(from, path))?;
+        }
+        *temporary = None;
+        disk.sync_directory(above(path))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = self.disk.remove(temporary);
+        }
     }
 }
 

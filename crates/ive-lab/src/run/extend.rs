@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::agents::schedules;
-use super::config::{self, Config};
+use super::config;
 use super::disk::Disk;
 use super::{Plan, RESULT, finished, load};
 use crate::exit::{Failure, Outcome};
@@ -15,18 +15,17 @@ use crate::lock::lock;
 
 /// Makes the run in `dir` so many steps long. Settings that refer to the number of steps forbid it, unless
 /// `keep_schedules` says that they shall go on to refer to the steps planned at first.
-pub fn extend(dir: &Path, steps: u64, keep_schedules: bool) -> Outcome<Config> {
+pub fn extend(dir: &Path, steps: u64, keep_schedules: bool) -> Outcome<Plan> {
     let here = dir.display();
     let _lock = lock(dir, "wait for it")?;
-    let old = Config::read(dir)?;
-    let plan = &old.plan;
+    let plan = Plan::read(dir)?;
     if steps <= plan.steps {
         return Err(Failure::usage(format!(
             "{here} has {} steps already; --steps must be larger than that",
             plan.steps
         )));
     }
-    let schedules = schedules(plan)?;
+    let schedules = schedules(&plan)?;
     let words = schedules.join(" and ");
     let anew =
         format!("train a run of {steps} steps in another directory (ive train … --steps {steps} --run DIR)");
@@ -49,8 +48,8 @@ pub fn extend(dir: &Path, steps: u64, keep_schedules: bool) -> Outcome<Config> {
         load(dir)?;
     }
     let schedule_steps = (!schedules.is_empty()).then(|| plan.schedule_steps.unwrap_or(plan.steps));
-    let extended = old.extended.iter().copied().chain([plan.steps]).collect();
-    let longer = Config { extended, plan: Plan { steps, schedule_steps, ..plan.clone() }, ..old };
+    let extended = plan.extended.iter().copied().chain([plan.steps]).collect();
+    let longer = Plan { extended, steps, schedule_steps, ..plan };
     longer.check()?;
     let disk = Disk::default();
     disk.replace(&dir.join(config::FILE), longer.text()?.as_bytes())?;

@@ -4,19 +4,29 @@
 //! covered, whatever version wrote it. It names each file with its length and hash, and how long the logs were.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::Config;
-use super::disk::{Disk, DiskError};
+use super::Plan;
+use super::disk::{Disk, DiskError, OpenFile, told};
 use super::seal;
 use crate::exit::{Failure, Outcome};
 
-/// The version of the format that this program writes and reads.
-pub const FORMAT: u64 = 1;
-/// The largest manifest that is read; ours have about 2 KB.
+/// The version of the format of a checkpoint that is one payload.
+const PAYLOAD: u64 = 1;
+/// The version of the format of one with segments beside its payload.
+const SEGMENTS: u64 = 2;
+/// The largest manifest that is read; ours have about 2 KB, and 150 bytes more for each segment.
 const MAX_BYTES: u64 = 1 << 20;
+/// How many bytes are read at once.
+const CHUNK: u64 = 1 << 20;
+
+/// The version of the format of a checkpoint with so many files. Those without segments are as they have always been.
+pub fn format(files: usize) -> u64 {
+    if files == 1 { PAYLOAD } else { SEGMENTS }
+}
 
 /// The beginning of a file: its length and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +48,12 @@ impl Piece {
         self.read(disk, path, |found| found == self.bytes)
     }
 
+    /// Whether the file is exactly that, without taking room for it.
+    pub fn check(&self, disk: &Disk, path: &Path) -> Result<(), Flaw> {
+        let file = self.open(disk, path, |found| found == self.bytes)?;
+        self.walk(file, path, |_| ())
+    }
+
     /// The bytes, if the file begins with them; what is wrong otherwise.
     pub fn beginning(&self, disk: &Disk, path: &Path) -> Result<Vec<u8>, Flaw> {
         self.read(disk, path, |found| found >= self.bytes)
@@ -45,17 +61,40 @@ impl Piece {
 
     /// Makes room only after the file has been found to have the right length.
     fn read(&self, disk: &Disk, path: &Path, fits: impl Fn(u64) -> bool) -> Result<Vec<u8>, Flaw> {
+        let file = self.open(disk, path, fits)?;
+        let mut bytes = Vec::new();
+        let room = bytes.try_reserve_exact(usize::try_from(self.bytes).unwrap_or(usize::MAX));
+        told("read", path, room.map_err(io::Error::from))?;
+        self.walk(file, path, |chunk| bytes.extend_from_slice(chunk))?;
+        Ok(bytes)
+    }
+
+    fn open(&self, disk: &Disk, path: &Path, fits: impl Fn(u64) -> bool) -> Result<OpenFile, Flaw> {
         let damaged = |what: String| Flaw::Damaged(format!("{} {what}", path.display()));
-        let mut file = disk.open(path)?.ok_or_else(|| damaged("is missing".to_owned()))?;
+        let file = disk.open(path)?.ok_or_else(|| damaged("is missing".to_owned()))?;
         let found = file.look()?.length;
         if !fits(found) {
             return Err(damaged(format!("has {found} bytes instead of {}", self.bytes)));
         }
-        let bytes = file.read(self.bytes)?;
-        if *self != Self::of(&bytes) {
-            return Err(damaged("has another checksum".to_owned()));
+        Ok(file)
+    }
+
+    /// Hands out the bytes of a file, chunk by chunk, and compares their hash.
+    fn walk(&self, mut file: OpenFile, path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), Flaw> {
+        let (mut left, mut hash) = (self.bytes, blake3::Hasher::new());
+        while left > 0 {
+            let chunk = file.read(left.min(CHUNK))?;
+            if chunk.is_empty() {
+                break;
+            }
+            hash.update(&chunk);
+            each(&chunk);
+            left -= chunk.len() as u64;
         }
-        Ok(bytes)
+        if left > 0 || hash.finalize().to_string() != self.blake3 {
+            return Err(Flaw::Damaged(format!("{} has another checksum", path.display())));
+        }
+        Ok(())
     }
 }
 
@@ -78,7 +117,7 @@ pub struct Manifest {
     /// Environment steps done.
     pub step: u64,
     /// The run that it belongs to.
-    pub run: Config,
+    pub run: Plan,
     /// The files beside the manifest.
     pub files: BTreeMap<String, Piece>,
     /// The logs in the run directory as they were at that moment.
@@ -122,9 +161,9 @@ impl Manifest {
     fn from_bytes(bytes: &[u8]) -> Result<Self, Flaw> {
         let value = seal::open(bytes).ok_or_else(|| Flaw::Damaged("its checksum differs".to_owned()))?;
         let format = &value["format"];
-        if *format != FORMAT {
+        if ![PAYLOAD, SEGMENTS].iter().any(|known| format == known) {
             return Err(Flaw::Refused(Failure::data(format!(
-                "checkpoint of format version {format}, this program reads version {FORMAT}; \
+                "checkpoint of format version {format}, this program reads versions {PAYLOAD} and {SEGMENTS}; \
                  go on with the version of `ive` that wrote it ({})",
                 value["program"].as_str().unwrap_or("unknown")
             ))));

@@ -4,7 +4,7 @@
 //!
 //! - `config.toml`: what the run is, resolved;
 //! - `metrics.jsonl` and a TensorBoard event file: what was measured on the way;
-//! - `checkpoints/`: two generations of the complete state;
+//! - `checkpoints/`: two generations of the complete state, and the segments of experience that they share;
 //! - `sessions.jsonl`: who worked on it, and how long;
 //! - `result.json`: written last; it exists = the run is done;
 //! - `LOCK`: held by the process that works on it.
@@ -13,7 +13,7 @@
 //! uninterrupted run. `docs/runs.md` describes the files and says what is not promised.
 
 pub mod agents;
-mod checkpoint;
+pub mod checkpoint;
 pub mod config;
 pub mod disk;
 mod events;
@@ -24,11 +24,12 @@ mod log;
 mod manifest;
 mod payload;
 mod result;
-mod seal;
+pub mod seal;
 pub mod search;
+mod segments;
 pub mod sessions;
 pub mod status;
-mod system;
+pub mod system;
 mod trainer;
 
 #[cfg(test)]
@@ -46,7 +47,6 @@ use crate::exit::{Failure, Outcome};
 use crate::lock::Lock;
 use crate::progress::{Session, warn};
 use checkpoint::{Checkpoint, Checkpoints};
-use config::Config;
 use disk::Disk;
 pub use extend::extend;
 pub use journal::{History, metrics};
@@ -54,14 +54,21 @@ use result::finished_on;
 pub use result::{Finished, RESULT, finished};
 use trainer::Trainer;
 
-/// What a run is: goes into `config.toml`, resolved.
+/// What a run is: everything that its result depends on. Goes into `config.toml`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Where gradients are computed.
+    pub device: String,
+    /// How many greedy episodes are played at the end.
+    pub greedy_episodes: usize,
+    /// How many steps it had before it was made longer, each time that it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extended: Vec<u64>,
     /// The name of the agent, such as `dqn`.
     pub agent: String,
-    /// The name of the world, such as `minatar:breakout`.
+    /// The name of the environment, such as `minatar:breakout`; files have it under this older name.
     pub world: String,
-    /// The options of the world.
+    /// The options of the environment.
     pub options: BTreeMap<String, String>,
     /// All randomness comes from it.
     pub seed: u64,
@@ -74,19 +81,19 @@ pub struct Plan {
     pub settings: toml::Table,
 }
 
-/// How a run is carried out.
+/// How a run is carried out; its result does not depend on it.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Time between checkpoints; zero for one after every round.
     pub checkpoint_every: Duration,
-    /// How many greedy episodes are played at the end.
-    pub greedy_episodes: usize,
-    /// Where it is computed.
-    pub device: String,
     /// How long to wait after a save for which there was no room.
     pub retry_every: Duration,
     /// How long to go on training while there is no room.
     pub give_up_after: Duration,
+    /// How many bytes a segment of a checkpoint has at most.
+    pub segment_bytes: u64,
+    /// Whether training goes on while the disk works on a checkpoint.
+    pub background: bool,
     /// The file system.
     pub disk: Disk,
 }
@@ -95,10 +102,10 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             checkpoint_every: Duration::from_mins(1),
-            greedy_episodes: 100,
-            device: "cpu".to_owned(),
             retry_every: Duration::from_secs(30),
             give_up_after: Duration::from_mins(10),
+            segment_bytes: segments::SEGMENT,
+            background: true,
             disk: Disk::default(),
         }
     }
@@ -118,11 +125,10 @@ pub fn complete(
     session: &Session,
     progress: &ProgressBar,
 ) -> Outcome<Option<Finished>> {
-    let config = Config::new(plan, options);
-    config.check()?;
+    plan.check()?;
     let disk = &options.disk;
     if disk.look(&dir.join(RESULT))?.is_some() {
-        config.clone().settle(dir, disk)?;
+        plan.clone().settle(dir, disk)?;
         if let Some(finished) = finished_on(disk, dir)? {
             return Ok(Some(finished));
         }
@@ -131,40 +137,54 @@ pub fn complete(
     disk.secure(dir)?;
     let lock = Lock::take(dir, disk, "wait for it, or choose another directory")?;
     let options = &RunOptions { disk: disk.held_by(lock), ..options.clone() };
-    let config = config.settle(dir, &options.disk)?;
+    let plan = plan.clone().settle(dir, &options.disk)?;
     // Whoever wrote it may have been killed before it was safe, and everything else builds on it.
     disk.sync_directory(dir)?;
     // Whoever held the lock a moment ago may have finished the run.
     if let Some(finished) = finished_on(disk, dir)? {
         return Ok(Some(finished));
     }
-    Trainer::start(dir, config, options, session, progress)?.run()
+    Trainer::start(dir, plan, options, session, progress)?.run()
 }
 
 /// A trained (or half-trained) agent of a run directory, from its newest good checkpoint, and its plan.
+///
+/// # Errors
+/// If it is no run, has no checkpoint yet, or none that is whole.
 pub fn load(dir: &Path) -> Outcome<(Plan, Box<dyn Agent>)> {
-    let config = Config::read(dir)?;
+    load_with(dir, warn)
+}
+
+/// The same; damaged checkpoints that are passed over are told to `tell`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(dir: &Path, mut tell: impl FnMut(&str)) -> Outcome<(Plan, Box<dyn Agent>)> {
+    let plan = Plan::read(dir)?;
     let mut checkpoints = Checkpoints::of(dir, &Disk::default());
-    let report = |what: &str| warn(&format!("{what}; looking for an older one"));
-    let checkpoint = checkpoints.load(&config, |_| Ok(()), report)?.ok_or_else(|| {
+    let report = |what: &str| tell(&format!("{what}; looking for an older one"));
+    let checkpoint = checkpoints.load(&plan, |_| Ok(()), report)?.ok_or_else(|| {
         Failure::usage(format!("{} has no checkpoint yet; wait, or train it with `ive train`", dir.display()))
     })?;
-    let agent = restore(&config, checkpoint)?;
-    Ok((config.plan, agent))
+    let agent = restore(&plan, checkpoint)?;
+    Ok((plan, agent))
 }
 
 /// The agent of a checkpoint.
-fn restore(config: &Config, checkpoint: Checkpoint) -> Outcome<Box<dyn Agent>> {
-    let mut agent = agents::make(&config.plan, &config.device)?;
-    let step = checkpoint.manifest.step;
+fn restore(plan: &Plan, checkpoint: Checkpoint) -> Outcome<Box<dyn Agent>> {
+    let Checkpoint { manifest, tensors, mut logs } = checkpoint;
+    let mut agent = agents::make(plan)?;
+    let step = manifest.step;
     let unusable = |what: String| {
         Failure::data(format!(
             "the checkpoint of step {step} is whole, but not one of this version of the agent: {what}; \
              go on with the version that wrote it ({})",
-            checkpoint.manifest.program
+            manifest.program
         ))
     };
-    agent.archive(&mut Archive::loading(checkpoint.tensors)).map_err(|e| unusable(e.to_string()))?;
+    if let Err(error) = agent.archive(&mut Archive::loading_from(tensors, &mut logs)) {
+        return Err(logs.failure().map_or_else(|| unusable(error.to_string()), Failure::from));
+    }
     if agent.steps() != step {
         return Err(unusable(format!("it says {} steps", agent.steps())));
     }

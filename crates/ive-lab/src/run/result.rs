@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::Config;
+use super::Plan;
 use super::disk::Disk;
 use super::journal::METRICS;
 use super::manifest::{Flaw, Piece};
@@ -22,7 +22,7 @@ const MAX_RESULT: u64 = 64 << 20;
 pub struct Finished {
     /// The name of the agent.
     pub agent: String,
-    /// The name of the world.
+    /// The name of the environment.
     pub world: String,
     /// The seed.
     pub seed: u64,
@@ -34,12 +34,12 @@ pub struct Finished {
     pub greedy: Vec<f64>,
     /// The metrics that were logged last.
     pub last: BTreeMap<String, f64>,
-    /// BLAKE3 of the final archive: weights, optimiser, replay, worlds, generators, counters.
+    /// BLAKE3 of the final archive: weights, optimiser, replay, environments, generators, counters.
     pub state: String,
     /// `metrics.jsonl` as the run left it.
     pub metrics: Piece,
     /// The run whose result it is: all of `config.toml`.
-    pub run: Config,
+    pub run: Plan,
 }
 
 /// What can be done about a result that is not as it should be.
@@ -63,7 +63,7 @@ pub(super) fn finished_on(disk: &Disk, dir: &Path) -> Outcome<Option<Finished>> 
     })?;
     let found: Finished = serde_json::from_value(content)
         .map_err(|e| Failure::data(format!("{here} is whole, but not as expected ({e}); {AGAIN}")))?;
-    let config = Config::read_on(disk, dir)?;
+    let config = Plan::read_on(disk, dir)?;
     if !config.is_or_was(&found.run) {
         return Err(Failure::config(format!(
             "{here} is the result of another run than config.toml says ({}); {AGAIN}",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::checkpoint::{Checkpoints, FOLDER};
-use super::config::{self, Config};
+use super::config;
 use super::disk::Disk;
 use super::journal::metrics_on;
 use super::manifest::Flaw;
@@ -95,8 +95,8 @@ impl Status {
     }
 
     fn look(&mut self, disk: &Disk) -> Outcome {
-        let config = Config::read_on(disk, &self.dir)?;
-        self.plan = Some(config.plan.clone());
+        let plan = Plan::read_on(disk, &self.dir)?;
+        self.plan = Some(plan.clone());
         if let Some(finished) = finished_on(disk, &self.dir)? {
             (self.state, self.step, self.return_100) = (State::Done, finished.steps, finished.return_100);
             return Ok(());
@@ -104,17 +104,17 @@ impl Status {
         if let Ok(lines) = metrics_on(disk, &self.dir) {
             self.return_100 = lines.last().and_then(|(_, values)| values.get("return_100").copied());
         }
-        self.step = newest_step(disk, &self.dir, &config)?;
+        self.step = newest_step(disk, &self.dir, &plan)?;
         self.state = State::Resumable;
         Ok(())
     }
 }
 
-fn newest_step(disk: &Disk, dir: &Path, config: &Config) -> Outcome<u64> {
+fn newest_step(disk: &Disk, dir: &Path, plan: &Plan) -> Outcome<u64> {
     let checkpoints = Checkpoints::of(dir, disk);
     let mut faults = Vec::new();
     for step in checkpoints.steps()? {
-        let whole = checkpoints.manifest(step, config).and_then(|manifest| {
+        let whole = checkpoints.manifest(step, plan).and_then(|manifest| {
             for (name, piece) in &manifest.files {
                 let seen = disk.look(&dir.join(FOLDER).join(name))?;
                 if !seen.is_some_and(|seen| seen.kind == Kind::File && seen.length == piece.bytes) {

@@ -7,12 +7,12 @@ use indicatif::ProgressBar;
 use ive_agents::{Agent, Archive};
 
 use super::agents;
-use super::checkpoint::{Checkpoints, SaveError};
-use super::config::Config;
+use super::checkpoint::{Checkpoints, SaveError, Saving};
 use super::greedy::{self, Greedy};
 use super::journal::{Journal, METRICS, metrics_on};
 use super::manifest::Manifest;
-use super::{Finished, RESULT, RunOptions, restore, seal, sessions};
+use super::segments::Fingerprint;
+use super::{Finished, Plan, RESULT, RunOptions, restore, seal, sessions};
 use crate::exit::{Failure, Outcome};
 use crate::progress::{Session, warn};
 
@@ -24,7 +24,7 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 /// A run that is being worked on; its directory is locked.
 pub struct Trainer<'a> {
     dir: &'a Path,
-    config: Config,
+    plan: Plan,
     options: &'a RunOptions,
     session: &'a Session,
     progress: &'a ProgressBar,
@@ -32,6 +32,8 @@ pub struct Trainer<'a> {
     checkpoints: Checkpoints,
     journal: Journal,
     sessions: sessions::Writer,
+    /// The step of a checkpoint on its way to the disk, and its thread.
+    saving: Option<(u64, Saving)>,
     saved: Instant,
     /// When progress was told last, and at which step.
     told: (Instant, u64),
@@ -43,16 +45,16 @@ impl<'a> Trainer<'a> {
     /// Begins the run of a directory, or takes it up where its newest good checkpoint left it.
     pub fn start(
         dir: &'a Path,
-        config: Config,
+        plan: Plan,
         options: &'a RunOptions,
         session: &'a Session,
         progress: &'a ProgressBar,
     ) -> Outcome<Self> {
         let disk = &options.disk;
-        let mut checkpoints = Checkpoints::of(dir, disk);
+        let mut checkpoints = Checkpoints::of(dir, disk).with_segments_of(options.segment_bytes);
         let whole = |manifest: &Manifest| Journal::check(manifest, dir, disk);
         let report = |what: &str| warn(&format!("{what}; looking for an older one"));
-        let found = checkpoints.load(&config, whole, report)?;
+        let found = checkpoints.load(&plan, whole, report)?;
         checkpoints.tidy()?;
         disk.tidy(dir)?;
         if found.is_none() && disk.look(&dir.join(METRICS))?.is_some_and(|seen| seen.length > 0) {
@@ -63,14 +65,14 @@ impl<'a> Trainer<'a> {
         }
         let journal = Journal::open(dir, disk, found.as_ref().map(|checkpoint| &checkpoint.manifest))?;
         let agent = match found {
-            None => agents::make(&config.plan, &config.device)?,
-            Some(checkpoint) => restore(&config, checkpoint)?,
+            None => agents::make(&plan)?,
+            Some(checkpoint) => restore(&plan, checkpoint)?,
         };
         let (now, step) = (Instant::now(), agent.steps());
         let sessions = sessions::Writer::begin(dir, disk, step)?;
         let mut trainer = Self {
             dir,
-            config,
+            plan,
             options,
             session,
             progress,
@@ -78,6 +80,7 @@ impl<'a> Trainer<'a> {
             checkpoints,
             journal,
             sessions,
+            saving: None,
             saved: now,
             told: (now, step),
             full_since: None,
@@ -89,6 +92,9 @@ impl<'a> Trainer<'a> {
     /// Works until the end, or until somebody asks to stop.
     pub fn run(mut self) -> Outcome<Option<Finished>> {
         let outcome = self.work();
+        // Whatever went wrong, a save that is under way is not cut off.
+        let ended = self.end_save();
+        let outcome = outcome.and_then(|finished| ended.map(|()| finished));
         let end = match &outcome {
             Ok(Some(_)) => "finished",
             Ok(None) => "stopped",
@@ -100,13 +106,21 @@ impl<'a> Trainer<'a> {
 
     fn work(&mut self) -> Outcome<Option<Finished>> {
         let mut news = Vec::new();
-        while self.agent.steps() < self.config.plan.steps {
+        while self.agent.steps() < self.plan.steps {
             if self.session.stopped() {
                 self.save_at_last()?;
                 return Ok(None);
             }
-            self.agent.advance(&mut news).map_err(|e| {
-                let failure = agents::failed(&self.config.plan.agent, &e);
+            let advanced = self.agent.advance(&mut news);
+            if self.saving.as_ref().is_some_and(|(_, saving)| advanced.is_err() || saving.is_over()) {
+                let ended = self.end_save();
+                // What an agent has to say comes first.
+                if advanced.is_ok() {
+                    ended?;
+                }
+            }
+            advanced.map_err(|e| {
+                let failure = agents::failed(&self.plan.agent, e);
                 Failure { message: format!("{}; {}", failure.message, self.checkpoints.kept()), ..failure }
             })?;
             for each in news.drain(..) {
@@ -134,28 +148,48 @@ impl<'a> Trainer<'a> {
             (None, None) => checkpoint_every.min(FIRST_AFTER),
             (None, Some(_)) => checkpoint_every,
         };
-        self.saved.elapsed() >= every
+        self.saving.is_none() && self.saved.elapsed() >= every
     }
 
-    fn save(&mut self) -> Result<(), SaveError> {
+    /// Collects the state, and brings it to the disk, on a thread of its own if that is wanted.
+    fn begin_save(&mut self) -> Result<(), SaveError> {
         let step = self.agent.steps();
         if self.checkpoints.newest().is_some_and(|saved| saved.step == step) {
             // Perhaps an older one could not be removed at the time.
             return self.checkpoints.tidy().map_err(SaveError::Failed);
         }
-        let mut archive = Archive::saving();
-        let unsaved = |e: ive_agents::ArchiveError| SaveError::Failed(Failure::internal(e.to_string()));
-        self.agent.archive(&mut archive).map_err(unsaved)?;
         let logs = self.journal.sync()?;
-        self.checkpoints.save(&self.config, step, &archive.into_tensors(), logs)?;
+        let state = self.checkpoints.collect(step, &mut |archive| self.agent.archive(archive))?;
+        if self.options.background {
+            self.saving = Some((step, self.checkpoints.begin(&self.plan, state, logs)));
+            return Ok(());
+        }
+        self.checkpoints.save(&self.plan, state, logs)?;
         self.sessions.saved(step);
         Ok(())
     }
 
+    /// Waits for a save that is under way, if there is one.
+    fn end_save(&mut self) -> Outcome {
+        let Some((step, saving)) = self.saving.take() else { return Ok(()) };
+        let saved = self.checkpoints.end(saving);
+        if saved.is_ok() {
+            self.sessions.saved(step);
+        }
+        self.heed(saved)
+    }
+
     /// Saves, or warns that there is no room and goes on; gives up when that has lasted too long.
     fn save_if_there_is_room(&mut self) -> Outcome {
-        let saved = self.save();
+        self.end_save()?;
+        let begun = self.begin_save();
         self.saved = Instant::now();
+        // Whether there is room is known at the end.
+        if begun.is_ok() && self.saving.is_some() { Ok(()) } else { self.heed(begun) }
+    }
+
+    /// What follows from a save.
+    fn heed(&mut self, saved: Result<(), SaveError>) -> Outcome {
         match saved {
             Ok(()) => {
                 self.full_since = None;
@@ -163,6 +197,7 @@ impl<'a> Trainer<'a> {
             }
             Err(SaveError::Failed(failure)) => Err(failure),
             Err(SaveError::Full(error)) => {
+                self.saved = Instant::now();
                 let since = *self.full_since.get_or_insert(self.saved);
                 let kept = self.checkpoints.kept();
                 if since.elapsed() >= self.options.give_up_after {
@@ -180,6 +215,7 @@ impl<'a> Trainer<'a> {
     fn save_at_last(&mut self) -> Outcome {
         loop {
             self.save_if_there_is_room()?;
+            self.end_save()?;
             if self.full_since.is_none() {
                 return Ok(());
             }
@@ -193,18 +229,31 @@ impl<'a> Trainer<'a> {
         }
     }
 
+    /// The hash of the final state: of its payload, and of what its logs hold, if it has any.
+    fn state(&mut self) -> Outcome<String> {
+        let Some(saved) = self.checkpoints.newest() else { return Ok(String::new()) };
+        if saved.segments.is_empty() {
+            return Ok(saved.blake3.clone());
+        }
+        let payload = saved.blake3.clone();
+        let mut logs = Fingerprint::default();
+        let hashed = self.agent.archive(&mut Archive::saving_to(&mut logs));
+        hashed.map_err(|e| Failure::internal(e.to_string()))?;
+        Ok(logs.with(&payload))
+    }
+
     /// Plays greedy episodes and writes the result. Everything in it comes from the final state and from the files.
     fn finish(&mut self) -> Outcome<Option<Finished>> {
-        let state = self.checkpoints.newest().map(|saved| saved.blake3.clone()).unwrap_or_default();
+        let state = self.state()?;
         let Some(greedy) = self.play_greedily(&state)? else { return Ok(None) };
-        let plan = &self.config.plan;
+        let plan = &self.plan;
         let logs = self.journal.sync()?;
         let finished = Finished {
             agent: plan.agent.clone(),
             world: plan.world.clone(),
             seed: plan.seed,
             steps: self.agent.steps(),
-            return_100: self.agent.recent_return(),
+            return_100: self.agent.summary().recent_return,
             greedy,
             last: metrics_on(&self.options.disk, self.dir)?
                 .pop()
@@ -212,7 +261,7 @@ impl<'a> Trainer<'a> {
                 .unwrap_or_default(),
             state,
             metrics: logs.get(METRICS).cloned().ok_or_else(|| Failure::internal("there are no metrics"))?,
-            run: self.config.clone(),
+            run: self.plan.clone(),
         };
         self.options.disk.replace(&self.dir.join(RESULT), &seal::seal(&finished)?)?;
         // Of no use any more; if it stays, it does no harm.
@@ -225,9 +274,10 @@ impl<'a> Trainer<'a> {
     fn play_greedily(&mut self, state: &str) -> Outcome<Option<Vec<f64>>> {
         let (dir, options) = (self.dir, self.options);
         let disk = &options.disk;
-        let mut greedy = Greedy::new(&self.config.plan, self.config.greedy_episodes)?;
-        greedy.resume(dir, &self.options.disk, state)?;
         let mean = self.mean();
+        let (plan, all) = (&self.plan, self.plan.greedy_episodes);
+        let mut greedy = Greedy::new(&mut *self.agent, plan, all);
+        greedy.resume(dir, disk, state)?;
         loop {
             if let Some(returns) = greedy.returns() {
                 return Ok(Some(returns));
@@ -236,9 +286,8 @@ impl<'a> Trainer<'a> {
                 greedy.save(dir, disk, state)??;
                 return Ok(None);
             }
-            let (over, all) = (greedy.over(), self.config.greedy_episodes);
-            self.progress.set_message(format!("{mean}, {over} of {all} greedy episodes"));
-            greedy.round(&mut *self.agent)?;
+            self.progress.set_message(format!("{mean}, {} of {all} greedy episodes", greedy.over()));
+            greedy.round().map_err(|e| agents::failed(&plan.agent, e))?;
             if self.saved.elapsed() >= options.checkpoint_every {
                 self.saved = Instant::now();
                 match greedy.save(dir, disk, state)? {
@@ -251,11 +300,11 @@ impl<'a> Trainer<'a> {
 
     /// The return so far, for people.
     fn mean(&self) -> String {
-        self.agent.recent_return().map_or("–".to_owned(), |mean| format!("{mean:.2}"))
+        self.agent.summary().recent_return.map_or("–".to_owned(), |mean| format!("{mean:.2}"))
     }
 
     fn introduce(&mut self) {
-        let (step, total) = (self.agent.steps(), self.config.plan.steps);
+        let (step, total) = (self.agent.steps(), self.plan.steps);
         if step > 0 {
             self.session.say(&format!("{}: resumes at step {step} of {total}", self.dir.display()));
         } else if self.session.tells_lines() {
@@ -266,7 +315,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn tell(&mut self) {
-        let (step, total) = (self.agent.steps(), self.config.plan.steps);
+        let (step, total) = (self.agent.steps(), self.plan.steps);
         self.progress.set_position(step);
         let mean = self.mean();
         if self.session.tells_lines() && self.told.0.elapsed() >= TELL_EVERY {

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
+use super::precision::{Probabilities, Stored};
 use super::small::Tables;
 use super::team::{Shared, Team};
 use super::{Backup, TabularModel, Transition, check_backup, reduce};
@@ -120,9 +121,13 @@ impl TabularModel {
             let part = (i * rows).min(self.states)..((i + 1) * rows).min(self.states);
             let job = Job { table: self, ive, q, shared: &shared, team: &team };
             match &self.transition {
-                Transition::Dense(p) => job.dense(p, part),
-                Transition::Sparse { offsets, next, probability } => {
-                    job.sparse(part, |v, first, out| sparse(offsets, next, probability, v, first, out))
+                Transition::Dense(Probabilities::Double(p)) => job.dense(p, part),
+                Transition::Dense(Probabilities::Single(p)) => job.dense(p, part),
+                Transition::Sparse { offsets, next, probability: Probabilities::Double(p) } => {
+                    job.sparse(part, |v, first, out| sparse(offsets, next, p, v, first, out))
+                }
+                Transition::Sparse { offsets, next, probability: Probabilities::Single(p) } => {
+                    job.sparse(part, |v, first, out| sparse(offsets, next, p, v, first, out))
                 }
                 Transition::Small(_) => Inconsistency::default(),
             }
@@ -271,11 +276,18 @@ fn weigh(q: &[f64], policy: &[f64], actions: usize, v: &mut [f64]) {
 }
 
 /// `Σ_s' p̂ v` for the pairs from `first` on.
-fn sparse(offsets: &[u32], next: &[u32], probability: &[f64], v: &[f64], first: usize, out: &mut [f64]) {
+fn sparse<T: Stored>(
+    offsets: &[u32],
+    next: &[u32],
+    probability: &[T],
+    v: &[f64],
+    first: usize,
+    out: &mut [f64],
+) {
     let bounds = &offsets[first..=first + out.len()];
     for (o, ends) in out.iter_mut().zip(bounds.windows(2)) {
         let row = ends[0] as usize..ends[1] as usize;
         let entries = next[row.clone()].iter().zip(&probability[row]);
-        *o = entries.map(|(&s, &p)| p * v[s as usize]).sum();
+        *o = entries.map(|(&s, &p)| p.widen() * v[s as usize]).sum();
     }
 }

@@ -1,17 +1,16 @@
 //! Small dense tables, which fit the cache: every vector lane is a pair, and a whole step is one fused pass.
 
 use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
+use super::precision::Stored;
 use crate::sigma;
 
 /// Up to this many states a dense table is kept in this form.
 pub(super) const SMALL: usize = 64;
 
-const VECTOR: usize = 4;
-/// Lanes of one accumulation: thirteen or twelve vectors, which the registers of AVX2 hold.
-const WIDE: usize = 52;
-const MIDDLE: usize = 48;
-const NARROW: usize = 16;
+/// Lanes of the widest vectors.
+const VECTOR: usize = 8;
 
 /// p̂ as `[next, lane]`; lanes are `[action, state]`, padded to whole vectors.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,12 +52,12 @@ impl Aligned {
 }
 
 impl Small {
-    pub(super) fn new(states: usize, actions: usize, p: &[f64]) -> Self {
+    pub(super) fn new<P: Stored>(states: usize, actions: usize, p: &[P]) -> Self {
         let lanes = (states * actions).next_multiple_of(VECTOR);
         let mut small = Self { states, actions, lanes, p: Aligned::zeros(states * lanes) };
         for (pair, row) in p.chunks_exact(states).enumerate() {
             let lane = small.lane(pair);
-            row.iter().enumerate().for_each(|(next, &x)| small.p.get_mut()[next * lanes + lane] = x);
+            row.iter().enumerate().for_each(|(next, &x)| small.p.get_mut()[next * lanes + lane] = x.widen());
         }
         small
     }
@@ -145,11 +144,12 @@ struct Pieces<'a> {
 /// All backups; σ replaces the sums of deviations.
 #[multiversion(targets = "simd")]
 fn all_steps(p: &[f64], mut x: Pieces<'_>, discount: f64, ks: &[usize], ddof: usize) {
+    let wide = target_cfg_f!(target_feature = "avx512f");
     weigh(x.q, x.policy, x.v);
     let mut taken = 0;
     for k in 0..=ks[ks.len() - 1] {
         if k > 0 {
-            step(p, x.v, x.reward, discount, x.q);
+            step(wide, p, x.v, x.reward, discount, x.q);
             weigh(x.q, x.policy, x.v);
         }
         if ks[taken] == k {
@@ -172,50 +172,73 @@ fn take(taken: usize, x: &[f64], [origin, sum, squares]: &mut [&mut [f64]; 3]) {
     sigma::add_each(x, origin, sum, squares);
 }
 
-/// `v(s) = Σ_a π(a | s) q(s, a)`, lane by lane.
+/// `v(s) = Σ_a π(a | s) q(s, a)`, lane by lane, over the actions in order.
 #[inline(always)]
 fn weigh(q: &[f64], policy: &[f64], v: &mut [f64]) {
-    v.fill(0.0);
-    for (q, pi) in q.chunks_exact(v.len()).zip(policy.chunks_exact(v.len())) {
-        v.iter_mut().zip(q.iter().zip(pi)).for_each(|(v, (q, p))| *v += p * q);
+    let states = v.len();
+    let (chunks, rest) = v.as_chunks_mut::<VECTOR>();
+    let done = states - rest.len();
+    for (i, v) in chunks.iter_mut().enumerate() {
+        let mut sum = [0.0; VECTOR];
+        for (q, pi) in q.chunks_exact(states).zip(policy.chunks_exact(states)) {
+            let (q, pi) = (&q[i * VECTOR..][..VECTOR], &pi[i * VECTOR..][..VECTOR]);
+            for l in 0..VECTOR {
+                sum[l] += pi[l] * q[l];
+            }
+        }
+        *v = sum;
+    }
+    for (i, v) in rest.iter_mut().enumerate() {
+        *v = 0.0;
+        for (q, pi) in q.chunks_exact(states).zip(policy.chunks_exact(states)) {
+            *v += pi[done + i] * q[done + i];
+        }
     }
 }
 
 #[multiversion(targets = "simd")]
 fn one_step(p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
-    step(p, v, reward, discount, q);
+    step(target_cfg_f!(target_feature = "avx512f"), p, v, reward, discount, q);
 }
 
-/// `q = r̂ + γ Σ_s' p̂(s' | ·) v(s')`.
+/// `q = r̂ + γ Σ_s' p̂(s' | ·) v(s')`. A lane is summed over the states in order, whatever its block: blocks are as large
+/// as the registers allow. Thirteen vectors are the hundred pairs of the paper's gridworld.
 #[inline(always)]
-fn step(p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
-    #[inline(always)]
-    fn block<const N: usize>(
-        p: &[f64],
-        v: &[f64],
-        r: &[f64],
-        discount: f64,
-        q: &mut [f64],
-        at: usize,
-    ) -> usize {
-        let stride = q.len();
-        let mut sum = [0.0; N];
-        for (row, &x) in p.chunks_exact(stride).zip(v) {
-            let row: &[f64; N] = row[at..at + N].try_into().expect("a block within the row");
-            sum.iter_mut().zip(row).for_each(|(s, p)| *s += x * p);
-        }
-        for (q, (s, r)) in q[at..at + N].iter_mut().zip(sum.iter().zip(&r[at..at + N])) {
-            *q = r + discount * s;
-        }
-        at + N
-    }
+fn step(wide: bool, p: &[f64], v: &[f64], reward: &[f64], discount: f64, q: &mut [f64]) {
     let mut at = 0;
     while at < q.len() {
-        at = match q.len() - at {
-            WIDE.. => block::<WIDE>(p, v, reward, discount, q, at),
-            MIDDLE.. => block::<MIDDLE>(p, v, reward, discount, q, at),
-            NARROW.. => block::<NARROW>(p, v, reward, discount, q, at),
-            _ => block::<VECTOR>(p, v, reward, discount, q, at),
+        at = match (wide, q.len() - at) {
+            (true, 104..) => block::<104>(p, v, reward, discount, q, at),
+            (true, 64..) => block::<64>(p, v, reward, discount, q, at),
+            (true, 32..) => block::<32>(p, v, reward, discount, q, at),
+            (true, _) => block::<8>(p, v, reward, discount, q, at),
+            (false, 52..) => block::<52>(p, v, reward, discount, q, at),
+            (false, 48..) => block::<48>(p, v, reward, discount, q, at),
+            (false, 16..) => block::<16>(p, v, reward, discount, q, at),
+            (false, _) => block::<4>(p, v, reward, discount, q, at),
         };
     }
+}
+
+/// The N lanes from `at` on; returns where the next block begins.
+#[inline(always)]
+fn block<const N: usize>(
+    p: &[f64],
+    v: &[f64],
+    reward: &[f64],
+    discount: f64,
+    q: &mut [f64],
+    at: usize,
+) -> usize {
+    let (stride, mut sum) = (q.len(), [0.0; N]);
+    for (row, &x) in p.chunks_exact(stride).zip(v) {
+        let row: &[f64; N] = row[at..at + N].try_into().expect("a block within the row");
+        for l in 0..N {
+            sum[l] += x * row[l];
+        }
+    }
+    for (q, (s, r)) in q[at..at + N].iter_mut().zip(sum.iter().zip(&reward[at..at + N])) {
+        *q = r + discount * s;
+    }
+    at + N
 }

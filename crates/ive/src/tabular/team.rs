@@ -1,6 +1,6 @@
 //! A few threads that work in step on one vector.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Threads that meet after every step. They wait by spinning for a short while, since steps are short, and then let
 /// others run.
@@ -8,15 +8,32 @@ pub(super) struct Team {
     size: usize,
     waiting: AtomicUsize,
     round: AtomicUsize,
+    broken: AtomicBool,
+}
+
+/// Tells the others when its thread panics: they would wait for ever.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Team {
     pub(super) fn new(size: usize) -> Self {
-        Self { size, waiting: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+        let (waiting, round) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { size, waiting, round, broken: AtomicBool::new(false) }
     }
 
-    /// Runs `work(i)` for every member i of the team, the last on the calling thread.
+    /// Runs `work(i)` for every member i of the team, the last on the calling thread. If one panics, all do.
     pub(super) fn run<T: Send>(&self, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        let work = |i| {
+            let _alarm = Alarm(&self.broken);
+            work(i)
+        };
         std::thread::scope(|scope| {
             let work = &work;
             let others: Vec<_> = (0..self.size - 1).map(|i| scope.spawn(move || work(i))).collect();
@@ -38,6 +55,7 @@ impl Team {
         }
         let mut spins = 0;
         while self.round.load(Ordering::Acquire) == round {
+            assert!(!self.broken.load(Ordering::Relaxed), "another thread of the team panicked");
             spins += 1;
             if spins < 20_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
@@ -70,5 +88,19 @@ impl Shared {
         let mut out = vec![0.0; self.0[0].len()];
         self.read_into(step, &mut out);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_panicked() {
+        for bad in 0..3 {
+            let team = Team::new(3);
+            let work = || team.run(|i| if i == bad { panic!("on purpose") } else { team.meet() });
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
+        }
     }
 }

@@ -52,20 +52,22 @@ fn load_panel(from: &[f32; PANEL]) -> [__m256; 2] {
 
 /// `rows` dealt out evenly into blocks of at most `most`: first row and number of rows of each. Even blocks keep the
 /// arithmetic units busier than full ones and a small rest.
-fn deal(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn deal(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let blocks = rows.div_ceil(most);
     (0..blocks).map(move |b| (b * rows / blocks, (b + 1) * rows / blocks - b * rows / blocks))
 }
 
 /// `Y = X W + b`.
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn forwards(y: &mut [[f32; PANEL]], x: &[f32], w: Weights<'_>, bias: Option<&[[f32; PANEL]]>) {
-    let (rows, panels) = (x.len() / w.rows, w.panels);
+pub(super) fn forwards(y: &mut [f32], x: &[f32], w: Weights<'_>, bias: Option<&[f32]>) {
+    let (rows, panels) = (x.len() / w.rows, w.columns / PANEL);
+    let (y, bias) = (y.as_chunks_mut().0, bias.map(|bias| bias.as_chunks().0));
     let most = if w.packed { w.rows } else { DEEP };
     for deep in (0..w.rows).step_by(most) {
         let steps = most.min(w.rows - deep);
         for p in 0..panels {
             let (weights, down) = w.panel(p, deep);
+            let (weights, down) = (weights.as_chunks().0, down / PANEL);
             let start = match bias {
                 _ if deep > 0 => Start::Here,
                 Some(bias) => Start::Bias(&bias[p]),
@@ -128,14 +130,13 @@ fn rows_by_panel<const R: usize>(
     store_panels(y, panels, sums);
 }
 
-/// `dW = Xᵀ dY`.
+/// `dW = Xᵀ dY`, or `dW += Xᵀ dY`.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn of_weights(
     dw: &mut [[f32; PANEL]],
     x: &[f32],
     dy: &[[f32; PANEL]],
-    inputs: usize,
-    panels: usize,
+    (inputs, panels, accumulate): (usize, usize, bool),
 ) {
     let mut panel = [[0.0; PANEL]; HIGH];
     for (high, dy) in dy.chunks(HIGH * panels).enumerate() {
@@ -144,7 +145,8 @@ pub(super) fn of_weights(
             panel.iter_mut().zip(dy[p..].iter().step_by(panels)).for_each(|(to, from)| *to = *from);
             let panel = &panel[..rows];
             for (first, count) in deal(inputs, TILE) {
-                let (dw, shape) = (&mut dw[first * panels + p..], (first, inputs, panels, high > 0));
+                let (dw, shape) =
+                    (&mut dw[first * panels + p..], (first, inputs, panels, accumulate || high > 0));
                 match count {
                     1 => columns_by_panel::<1>(dw, x, panel, shape),
                     2 => columns_by_panel::<2>(dw, x, panel, shape),

@@ -3,6 +3,8 @@
 //! A board has a few dozen ones among up to a thousand entries, so both directions walk over the ones only: a one at
 //! (row, column, channel) adds its nine rows of weights to the nine outputs that see it. Boards are kept as bits.
 
+use std::sync::Arc;
+
 use multiversion::multiversion;
 
 /// Rows and columns of a board.
@@ -34,7 +36,7 @@ pub fn pack(observation: &[u8], bits: &mut [u64]) {
 pub struct Board {
     channels: usize,
     /// Row, column and channel of each bit.
-    places: Vec<[u8; 3]>,
+    places: Arc<[[u8; 3]]>,
 }
 
 impl Board {
@@ -90,23 +92,11 @@ impl Board {
         }
     }
 
-    /// Adds the gradients of W and b, given the outputs and the gradient with respect to them.
-    pub fn backward(
-        &self,
-        bits: &[u64],
-        out: &[f32],
-        d_out: &mut [f32],
-        d_weight: &mut [f32],
-        d_bias: &mut [f32],
-    ) {
+    /// Adds the gradient of W, given that before the ReLU.
+    pub fn backward(&self, bits: &[u64], d_out: &[f32], d_weight: &mut [f32]) {
         let (d_weight, _) = d_weight.as_chunks_mut::<FILTERS>();
-        let boards = bits.chunks_exact(self.words());
-        for ((bits, out), d_out) in
-            boards.zip(out.chunks_exact(FEATURES)).zip(d_out.chunks_exact_mut(FEATURES))
-        {
-            let (d_out, _) = d_out.as_chunks_mut::<FILTERS>();
-            let (out, _) = out.as_chunks::<FILTERS>();
-            gather(&self.places, self.channels, bits, out, d_out, d_weight, d_bias);
+        for (bits, d_out) in bits.chunks_exact(self.words()).zip(d_out.chunks_exact(FEATURES)) {
+            gather(&self.places, self.channels, bits, d_out.as_chunks().0, d_weight);
         }
     }
 }
@@ -159,19 +149,9 @@ fn gather(
     places: &[[u8; 3]],
     channels: usize,
     bits: &[u64],
-    out: &[[f32; FILTERS]],
-    d_out: &mut [[f32; FILTERS]],
+    d_out: &[[f32; FILTERS]],
     d_weight: &mut [[f32; FILTERS]],
-    d_bias: &mut [f32],
 ) {
-    for (d, o) in d_out.iter_mut().zip(out) {
-        for (d, o) in d.iter_mut().zip(o) {
-            *d = if *o > 0.0 { *d } else { 0.0 };
-        }
-        for (b, d) in d_bias.iter_mut().zip(d) {
-            *b += *d;
-        }
-    }
     for_each_one(places, bits, |[row, column, channel]| {
         for y in seen_by(row) {
             for x in seen_by(column) {

@@ -26,7 +26,8 @@ fn sum_of_squares(x: &[f32]) -> f32 {
 }
 
 /// Adam (Kingma and Ba, 2015): `m ← β₁m + (1−β₁)g`, `u ← β₂u + (1−β₂)g²`, `x ← x − α m̂ / (√û + ε)` with the means
-/// corrected for their start at zero.
+/// corrected for their start at zero; β₁ = 0.9, β₂ = 0.999. With decay λ (Loshchilov and Hutter, 2019) and largest entry c of a
+/// step (Muesli), `x ← x − α (clip(m̂ / (√û + ε), −c, c) + λ x)`.
 #[derive(Clone, Debug)]
 pub struct Adam {
     /// Steps taken.
@@ -34,6 +35,8 @@ pub struct Adam {
     mean: Vec<f32>,
     square: Vec<f32>,
     epsilon: f64,
+    /// λ and c, unless there is neither.
+    decay: Option<(f64, f64)>,
 }
 
 impl Adam {
@@ -42,7 +45,13 @@ impl Adam {
 
     /// For `len` parameters.
     pub fn new(len: usize, epsilon: f64) -> Self {
-        Self { time: 0, mean: vec![0.0; len], square: vec![0.0; len], epsilon }
+        Self { time: 0, mean: vec![0.0; len], square: vec![0.0; len], epsilon, decay: None }
+    }
+
+    /// The same with weight decay λ and steps of at most c before the learning rate.
+    #[must_use]
+    pub fn with_decay(self, decay: f64, largest: f64) -> Self {
+        Self { decay: Some((decay, largest)), ..self }
     }
 
     /// One step along `scale` times the gradient.
@@ -53,14 +62,22 @@ impl Adam {
         // x − α/c₁ m / (√u/√c₂ + ε) = x − (α√c₂/c₁) m / (√u + ε√c₂)
         let step = (learning_rate * root / correction(Self::BETA_1)) as f32;
         let epsilon = (self.epsilon * root) as f32;
-        adam(x, gradient, &mut self.mean, &mut self.square, scale as f32, step, epsilon);
+        let (mean, square, scale) = (&mut *self.mean, &mut *self.square, scale as f32);
+        match self.decay {
+            None => adam(x, gradient, mean, square, scale, step, epsilon),
+            Some((decay, largest)) => {
+                let largest = (learning_rate * largest) as f32;
+                let kept = (1.0 - learning_rate * decay) as f32;
+                adam_with_decay(x, gradient, mean, square, [scale, step, epsilon, largest, kept]);
+            }
+        }
     }
 
-    /// Saves or restores.
-    pub fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
-        archive.u64("optimiser.time", &mut self.time)?;
-        archive.f32("optimiser.mean", &mut self.mean)?;
-        archive.f32("optimiser.square", &mut self.square)
+    /// Saves or restores; `prefix` is put in front of all names.
+    pub fn archive(&mut self, prefix: &str, archive: &mut Archive) -> Result<(), ArchiveError> {
+        archive.u64(&format!("{prefix}optimiser.time"), &mut self.time)?;
+        archive.f32(&format!("{prefix}optimiser.mean"), &mut self.mean)?;
+        archive.f32(&format!("{prefix}optimiser.square"), &mut self.square)
     }
 }
 
@@ -72,6 +89,22 @@ fn adam(x: &mut [f32], g: &[f32], m: &mut [f32], u: &mut [f32], scale: f32, step
         *u += 0.001 * (g * g - *u);
         *x -= step * *m / (u.sqrt() + epsilon);
     }
+}
+
+#[multiversion(targets = "simd")]
+fn adam_with_decay(x: &mut [f32], g: &[f32], m: &mut [f32], u: &mut [f32], settings: [f32; 5]) {
+    let [scale, step, epsilon, largest, kept] = settings;
+    for (((x, g), m), u) in x.iter_mut().zip(g).zip(m).zip(u) {
+        let g = scale * g;
+        *m += 0.1 * (g - *m);
+        *u += 0.001 * (g * g - *u);
+        *x = kept * *x - (step * *m / (u.sqrt() + epsilon)).clamp(-largest, largest);
+    }
+}
+
+/// A learning rate that falls from `first` to `last` in a straight line, after this share of all steps.
+pub fn linear_decay(first: f64, last: f64, done: f64) -> f64 {
+    first + (last - first) * done.clamp(0.0, 1.0)
 }
 
 /// Centred RMSProp without momentum (Graves, 2013), as in the MinAtar example: `ḡ ← ρḡ + (1−ρ)g`,
@@ -90,30 +123,24 @@ impl CentredRmsProp {
         Self { mean: vec![0.0; len], square: vec![0.0; len], smoothing, epsilon }
     }
 
-    /// One step against the gradient.
-    pub fn step(&mut self, x: &mut [f32], gradient: &[f32], learning_rate: f64) {
-        let [rate, rho, epsilon] = [learning_rate, self.smoothing, self.epsilon].map(|x| x as f32);
-        centred_rms_prop(x, gradient, &mut self.mean, &mut self.square, rate, rho, epsilon);
+    /// One step against `scale` times the gradient.
+    pub fn step(&mut self, x: &mut [f32], gradient: &[f32], scale: f64, learning_rate: f64) {
+        let settings = [scale, learning_rate, self.smoothing, self.epsilon].map(|x| x as f32);
+        centred_rms_prop(x, gradient, &mut self.mean, &mut self.square, settings);
     }
 
-    /// Saves or restores.
-    pub fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
-        archive.f32("optimiser.mean", &mut self.mean)?;
-        archive.f32("optimiser.square", &mut self.square)
+    /// Saves or restores; `prefix` is put in front of all names.
+    pub fn archive(&mut self, prefix: &str, archive: &mut Archive) -> Result<(), ArchiveError> {
+        archive.f32(&format!("{prefix}optimiser.mean"), &mut self.mean)?;
+        archive.f32(&format!("{prefix}optimiser.square"), &mut self.square)
     }
 }
 
 #[multiversion(targets = "simd")]
-fn centred_rms_prop(
-    x: &mut [f32],
-    g: &[f32],
-    mean: &mut [f32],
-    square: &mut [f32],
-    rate: f32,
-    rho: f32,
-    epsilon: f32,
-) {
-    for (((x, &g), m), n) in x.iter_mut().zip(g).zip(mean).zip(square) {
+fn centred_rms_prop(x: &mut [f32], g: &[f32], mean: &mut [f32], square: &mut [f32], settings: [f32; 4]) {
+    let [scale, rate, rho, epsilon] = settings;
+    for (((x, g), m), n) in x.iter_mut().zip(g).zip(mean).zip(square) {
+        let g = scale * g;
         *m = rho * *m + (1.0 - rho) * g;
         *n = rho * *n + (1.0 - rho) * (g * g);
         // Rounding can make the variance slightly negative.

@@ -55,6 +55,29 @@ pub fn elu(x: f32) -> f32 {
     (if x > 0.0 { x } else { 0.0 }) + (exp(least(x, 0.0)) - 1.0)
 }
 
+/// `ln x` for positive x, to about one unit in the last place of the larger of it and one; what is not finite becomes NaN.
+///
+/// `x = 2ⁿ m` with m between √½ and √2, then `ln m = 2 artanh s` with `s = (m − 1)/(m + 1)`, |s| < 0.172: five terms of the
+/// series leave 2e-9.
+#[inline(always)]
+pub fn ln(x: f32) -> f32 {
+    /// The bits of √½: what is larger has its exponent counted up.
+    const ROOT_HALF: u32 = 0x3f35_04f3;
+    let n = (x.to_bits().wrapping_sub(ROOT_HALF) as i32) >> 23;
+    let m = f32::from_bits(x.to_bits().wrapping_sub((n as u32) << 23));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let p = (1.0f32 / 9.0).mul_add(z, 1.0 / 7.0).mul_add(z, 1.0 / 5.0).mul_add(z, 1.0 / 3.0).mul_add(z, 1.0);
+    // Zero times what is not finite is not a number.
+    (n as f32).mul_add(std::f32::consts::LN_2, 2.0 * s * p) + 0.0 * x
+}
+
+/// `ln(1 + eˣ)`, as `max(x, 0) + ln(1 + e^{−|x|})`; absolute error about one unit in the last place of 1.
+#[inline(always)]
+pub fn softplus(x: f32) -> f32 {
+    (x - least(x, 0.0)) + ln(1.0 + exp(-x.abs()))
+}
+
 /// The derivative of [`elu`] as a function of its value: 1 above zero, `y + 1` below.
 #[inline(always)]
 pub fn elu_slope(y: f32) -> f32 {
@@ -83,6 +106,17 @@ mod tests {
     }
 
     #[test]
+    fn logarithms_are_right_from_the_smallest_to_the_largest() {
+        let mut x = 1.5e-38f32;
+        while x < 3e38 {
+            let (ours, theirs) = (f64::from(ln(x)), f64::from(x).ln());
+            assert!((ours - theirs).abs() < 1.5e-7 * theirs.abs().max(1.0), "ln({x}) = {ours}, not {theirs}");
+            x *= 1.000_37;
+        }
+        assert!(ln(f32::NAN).is_nan() && softplus(f32::NAN).is_nan());
+    }
+
+    #[test]
     fn other_functions_follow_their_definitions() {
         for x in grid() {
             let y = f64::from(x);
@@ -90,6 +124,7 @@ mod tests {
                 ("sigmoid", sigmoid(x), 1.0 / (1.0 + (-y).exp())),
                 ("tanh", tanh(x), y.tanh()),
                 ("elu", elu(x), if x > 0.0 { y } else { y.exp_m1() }),
+                ("softplus", softplus(x), y.exp().ln_1p()),
                 ("elu'", elu_slope(elu(x)), if x > 0.0 { 1.0 } else { y.exp() }),
             ] {
                 assert!(

@@ -1,40 +1,34 @@
-//! Hand-written networks on the CPU, for nets so small that the bookkeeping of a tensor engine costs more than the
-//! arithmetic.
+//! Networks on the processor, for nets so small that the bookkeeping of a tensor engine costs more than the arithmetic.
 //!
-//! Everything works on slices of `f32`: parameters are one flat vector whose parts a [`Layout`] names, gradients are
-//! another of the same shape. Forward passes keep what the backward pass needs in buffers that are made once. Each
-//! piece is tested against the tensor engine's gradients, which stay the reference.
+//! Everything works on slices of `f32`, in memory that is made once. Each piece is tested against the tensor engine, which
+//! stays the reference.
 //!
+//! - [`tape`]: the operations of a [graph](crate::nn::graph), forwards and backwards;
 //! - [`matmul`](mod@matmul): matrix products, and [`packed`] weights for many products;
-//! - [`functions`]: exp, tanh, sigmoid and ELU that the compiler can vectorise;
-//! - [`board`]: the convolution over a board of zeros and ones, at the price of the ones;
-//! - [`torso`], [`lstm`], [`head`], [`rows`]: layers, forwards and backwards;
-//! - [`layout`]: names and places of parameters, and their initial values;
+//! - [`functions`]: exp, ln, tanh, sigmoid and ELU that the compiler can vectorise;
+//! - [`board`]: the convolution over a board of zeros and ones, which costs as much as there are ones; [`torso`]: what follows it;
+//! - [`rows`], `recurrent`, `losses`, `pictures`: everything that is not a product;
 //! - [`descent`]: Adam and centred RMSProp.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub mod board;
 pub mod descent;
 pub mod functions;
-pub mod head;
-pub mod layout;
-pub mod lstm;
+mod losses;
 pub mod matmul;
 pub mod packed;
+mod pictures;
+mod recurrent;
 pub mod rows;
+pub mod tape;
 pub mod torso;
 
-pub use layout::{Layout, Slot};
+pub use super::layout::{Layout, Slot};
 pub use matmul::{Matrix, matmul, matmul_nt, matmul_tn};
 pub use packed::Packed;
-
-/// Huber's loss with threshold one.
-#[inline]
-pub fn huber(x: f32) -> f32 {
-    let a = x.abs();
-    if a <= 1.0 { 0.5 * x * x } else { a - 0.5 }
-}
 
 #[cfg(test)]
 mod tests {

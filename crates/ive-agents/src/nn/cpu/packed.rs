@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::matmul::{PANEL, Weights, product};
+use super::matmul::{PANEL, Unit, Weights};
 
 /// A weight matrix cut into panels of sixteen columns, each stored row by row: the inner loop of a product then reads
 /// memory from front to back.
@@ -55,8 +55,8 @@ impl Packed {
         let rows = x.len() / self.inputs;
         assert_eq!((x.len(), y.len()), (rows * self.inputs, rows * self.outputs), "shapes of a product");
         assert_eq!(bias.len(), self.outputs, "bias of a product");
-        let (data, panels) = (self.panels.as_chunks().0, self.outputs / PANEL);
-        product(y, x, Weights { data, rows: self.inputs, panels, packed: true }, Some(bias.as_chunks().0));
+        let (rows, columns) = (self.inputs, self.outputs);
+        Unit::forwards(y, x, Weights { data: &self.panels, rows, columns, packed: true }, Some(bias));
     }
 }
 

@@ -3,9 +3,10 @@
 use ive::Rng;
 use multiversion::multiversion;
 
+use super::Packed;
 use super::board::{Board, FEATURES, FILTERS};
-use super::rows::{add_relu, sum_rows, through_relu};
-use super::{Layout, Matrix, Packed, Slot, matmul, matmul_nt, matmul_tn};
+use super::rows::{activate, add_row};
+use crate::nn::{Activation, Block, Dense, Graph, Layout, Slot, Var};
 
 /// Units of the torso.
 pub const TORSO: usize = 128;
@@ -19,10 +20,8 @@ pub struct Torso {
     pub conv: Slot,
     /// `[FILTERS]`.
     pub conv_bias: Slot,
-    /// `[FEATURES, TORSO]`.
-    pub dense: Slot,
-    /// `[TORSO]`.
-    pub dense_bias: Slot,
+    /// FEATURES to TORSO, ReLU.
+    pub dense: Dense,
 }
 
 impl Torso {
@@ -32,8 +31,7 @@ impl Torso {
             board: Board::new(channels),
             conv: layout.add("conv", &[3, 3, channels, FILTERS]),
             conv_bias: layout.add("conv.bias", &[FILTERS]),
-            dense: layout.add("torso", &[FEATURES, TORSO]),
-            dense_bias: layout.add("torso.bias", &[TORSO]),
+            dense: Dense::new(layout, ["torso", "torso.bias"], [FEATURES, TORSO], Activation::Relu),
         }
     }
 
@@ -47,51 +45,26 @@ impl Torso {
     ) {
         let inputs = 9 * self.board.channels();
         draw(self.conv.of_mut(x), inputs, rng);
-        draw(self.dense.of_mut(x), FEATURES, rng);
+        draw(self.dense.weight.of_mut(x), FEATURES, rng);
         if biases {
             draw(self.conv_bias.of_mut(x), inputs, rng);
-            draw(self.dense_bias.of_mut(x), FEATURES, rng);
+            self.dense.bias.iter().for_each(|bias| draw(bias.of_mut(x), FEATURES, rng));
         }
     }
 
-    /// Features and outputs of boards one after the other.
-    pub fn forward(&self, x: &[f32], boards: &[u64], features: &mut [f32], out: &mut [f32]) {
-        let n = out.len() / TORSO;
-        self.board.forward(self.conv.of(x), self.conv_bias.of(x), boards, features);
-        let weight = Matrix::new(self.dense.of(x), FEATURES, TORSO);
-        matmul(out, Matrix::new(features, n, FEATURES), weight);
-        add_relu(out, self.dense_bias.of(x));
+    /// The outputs for boards one after the other, `[boards, TORSO]`.
+    pub fn forward(&self, g: &mut dyn Graph, p: Block, boards: &[u64]) -> Var {
+        let features = g.boards(p, &self.board, &self.conv, &self.conv_bias, boards);
+        g.dense(p, &self.dense, features)
     }
 
     /// The same for one board, for weights that have just changed: rows of weights whose feature is zero are not read.
     pub fn forward_one(&self, x: &[f32], board: &[u64], features: &mut [f32], out: &mut [f32]) {
         self.board.forward(self.conv.of(x), self.conv_bias.of(x), board, features);
         out.fill(0.0);
-        add_rows(self.dense.of(x), features, out);
-        add_relu(out, self.dense_bias.of(x));
-    }
-
-    /// Gradients from those of the outputs, which are masked on the way; its part of `gradient` is overwritten.
-    pub fn backward(
-        &self,
-        x: &[f32],
-        boards: &[u64],
-        (features, out): (&[f32], &[f32]),
-        d_out: &mut [f32],
-        d_features: &mut [f32],
-        gradient: &mut [f32],
-    ) {
-        let n = out.len() / TORSO;
-        through_relu(d_out, out);
-        let d = Matrix::new(d_out, n, TORSO);
-        matmul_tn(self.dense.of_mut(gradient), Matrix::new(features, n, FEATURES), d);
-        matmul_nt(d_features, d, Matrix::new(self.dense.of(x), FEATURES, TORSO), false);
-        sum_rows(d_out, self.dense_bias.of_mut(gradient));
-        let (conv, bias) = (&self.conv.range, &self.conv_bias.range);
-        let both = &mut gradient[conv.start..bias.end];
-        both.fill(0.0);
-        let (d_conv, d_bias) = both.split_at_mut(conv.len());
-        self.board.backward(boards, features, d_features, d_conv, d_bias);
+        add_rows(self.dense.weight.of(x), features, out);
+        add_row(out, self.dense.bias_of(x));
+        activate(out, Activation::Relu);
     }
 }
 
@@ -131,8 +104,8 @@ impl Inference {
     pub fn load(&mut self, x: &[f32]) {
         self.conv.copy_from_slice(self.torso.conv.of(x));
         self.conv_bias.copy_from_slice(self.torso.conv_bias.of(x));
-        self.dense.store(self.torso.dense.of(x), TORSO, 0, 1.0);
-        self.dense_bias.copy_from_slice(self.torso.dense_bias.of(x));
+        self.dense.store(self.torso.dense.weight.of(x), TORSO, 0, 1.0);
+        self.dense_bias.copy_from_slice(self.torso.dense.bias_of(x));
     }
 
     /// Outputs of boards one after the other.
@@ -140,5 +113,51 @@ impl Inference {
         self.torso.board.forward(&self.conv, &self.conv_bias, boards, features);
         self.dense.product(features, &self.dense_bias, out);
         out.iter_mut().for_each(|y| *y = y.max(0.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::layout::uniform_fan_in;
+    use crate::nn::{Device, Engine, Executor, Parameters, Precision};
+
+    /// The layer of the graph and both forms for inference, for numbers of order one in single precision.
+    #[test]
+    fn every_form_of_the_torso_equals_the_convolution_of_the_engine() {
+        let mut rng = Rng::from_seed(61);
+        for channels in [4, 7, 10] {
+            let mut layout = Layout::default();
+            let torso = Torso::new(&mut layout, channels);
+            let mut x = vec![0.0; layout.len()];
+            torso.initialise(&mut x, uniform_fan_in, true, &mut rng);
+            let (count, mut bits) = (3, Vec::new());
+            let seen: Vec<u8> = (0..count * 100 * channels).map(|_| u8::from(rng.uniform() < 0.2)).collect();
+            torso.board.pack_all(&seen, &mut bits);
+
+            let wide = x.iter().copied().map(f64::from).collect();
+            let mut g = Engine::wide(&Device::cpu().with_precision(Precision::Double), vec![(wide, false)]);
+            let y = torso.forward(&mut g, Block(0), &bits);
+            let expected = g.numbers(y);
+            assert!(expected.iter().any(|y| *y > 0.05), "nothing passes");
+
+            let (mut features, mut out) =
+                (vec![0.0; count * FEATURES], [(); 3].map(|()| vec![0.0; count * TORSO]));
+            Executor::default().run(&[Parameters::frozen(&x)], |g| {
+                let y = torso.forward(g, Block(0), &bits);
+                g.read(y, &mut out[0]);
+            });
+            for (bits, out) in bits.chunks_exact(torso.board.words()).zip(out[1].chunks_exact_mut(TORSO)) {
+                torso.forward_one(&x, bits, &mut features[..FEATURES], out);
+            }
+            let mut packed = Inference::new(&torso);
+            packed.load(&x);
+            packed.forward(&bits, &mut features, &mut out[2]);
+            for (form, out) in out.iter().enumerate() {
+                for (ours, theirs) in out.iter().zip(&expected) {
+                    assert!((f64::from(*ours) - theirs).abs() < 1e-6, "form {form}: {ours} and {theirs}");
+                }
+            }
+        }
     }
 }

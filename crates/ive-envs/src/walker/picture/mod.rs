@@ -29,6 +29,7 @@ mod texture;
 use canvas::Canvas;
 pub use kinematics::Qpos;
 use layer::{FOUR, ONE};
+use std::cell::RefCell;
 use std::fmt;
 
 /// Pixels along a side of an observation.
@@ -134,6 +135,20 @@ impl Renderer {
         }
         Ok(())
     }
+}
+
+/// The picture of a pose, `side` pixels wide and high. The renderer is kept for the next one of this thread.
+pub(super) fn of(qpos: &Qpos, side: usize) -> Result<Vec<u8>, PictureError> {
+    thread_local! {
+        static LAST: RefCell<Option<Renderer>> = const { RefCell::new(None) };
+    }
+    let mut renderer = match LAST.take().filter(|last| last.width == side) {
+        Some(last) => last,
+        None => Renderer::new(side, side, Sampling::default())?,
+    };
+    let picture = renderer.render(qpos);
+    LAST.set(Some(renderer));
+    picture
 }
 
 /// The mean of every n × n pixels.

@@ -1,13 +1,14 @@
 //! `ive env trace`: every step of a run, in a form that other implementations can be compared with.
 
-use super::{WorldArgs, refused, walker};
+use super::{EnvironmentArgs, walker};
 use crate::count::count;
 use crate::exit::{Failure, Outcome};
+use crate::run::agents::refused;
 use clap::Args;
 use ive::Rng;
 use ive_envs::procgen::{ACTIONS, Game, Options, Procgen};
 use ive_envs::registry::{self, ActionKind};
-use ive_envs::{ByteWorld, Environment, StepKind, fnv1a};
+use ive_envs::{ByteEnvironment, Environment, StepKind, fnv1a};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ Examples:
   ive env trace walker:run -o threshold=0.3 --qpos pose.txt --actions zero")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
-    pub(super) world: WorldArgs,
+    pub(super) world: EnvironmentArgs,
     /// A file with one action number per line (step by step, one for each environment; walker: six numbers a line), or
     /// `random`; walker: also `zero`.
     #[arg(long, default_value = "random", value_name = "FILE|random|zero")]
@@ -58,7 +59,7 @@ pub(super) struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// Makes the world and prints what happens in it; the inner error is that of printing.
+    /// Makes the environment and prints what happens in it; the inner error is that of printing.
     pub(super) fn run(&self, out: &mut impl Write) -> Outcome<io::Result<()>> {
         let entry = registry::find(&self.world.name).map_err(refused)?;
         let procgen = entry.name.strip_prefix("procgen:").and_then(Game::from_name);
@@ -95,7 +96,7 @@ impl TraceArgs {
     /// As many actions as there are steps, for each environment.
     fn actions(&self, num_actions: usize, envs: usize) -> Outcome<Vec<usize>> {
         if self.actions == "random" {
-            // A stream of its own: the world's draws do not depend on the policy.
+            // A stream of its own: the environment's draws do not depend on the policy.
             let mut rng = Rng::from_seed(self.world.seed).fold_in(1);
             let needed = self.steps.unwrap_or(1000).saturating_mul(envs);
             return Ok((0..needed).map(|_| rng.below(num_actions)).collect());
@@ -130,7 +131,7 @@ fn parse_actions(text: &str, num_actions: usize) -> Result<Vec<usize>, (usize, S
     text.lines().enumerate().map(parse).collect()
 }
 
-fn trace(out: &mut impl Write, world: &mut ByteWorld, actions: &[usize], json: bool) -> io::Result<()> {
+fn trace(out: &mut impl Write, world: &mut ByteEnvironment, actions: &[usize], json: bool) -> io::Result<()> {
     let mut observation = vec![0; world.spec().observation_len()];
     let refused = |error| io::Error::other(format!("the environment refused a step: {error}"));
     world.reset_into(&mut observation).map_err(refused)?;

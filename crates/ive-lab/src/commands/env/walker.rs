@@ -4,7 +4,7 @@ use super::numbers;
 use super::trace::TraceArgs;
 use crate::exit::{Failure, Outcome};
 use ive::Rng;
-use ive_envs::registry::World;
+use ive_envs::registry::AnyEnvironment;
 use ive_envs::walker::picture::Renderer;
 use ive_envs::walker::task::JOINTS;
 use ive_envs::walker::{Action, Walker};
@@ -25,9 +25,11 @@ pub(super) fn trace(args: &TraceArgs, out: &mut impl Write) -> Outcome<io::Resul
     let pose = args.qpos.as_ref().map(|path| numbers::whole(path).map(|pose| (path, pose)));
     let pose = pose.transpose()?;
     let (mut walker, renderer) = match args.world.open()? {
-        World::Walker(walker) => (*walker, None),
-        World::Pixels(pixels) => (pixels.into_walker(), Some(Renderer::default())),
-        World::Bytes(_) => return Err(Failure::internal(format!("{} is no walker", args.world.name))),
+        AnyEnvironment::Walker(walker) => (*walker, None),
+        AnyEnvironment::Pixels(pixels) => (pixels.into_walker(), Some(Renderer::default())),
+        AnyEnvironment::Bytes(_) => {
+            return Err(Failure::internal(format!("{} is no walker", args.world.name)));
+        }
     };
     if let Some((path, pose)) = pose {
         let at = |error| Failure::data(format!("{}: {error}", path.display()));

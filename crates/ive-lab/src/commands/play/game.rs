@@ -1,22 +1,21 @@
-//! What is played: a world with numbered actions, or a walker, which is only watched.
+//! What is played: an environment with numbered actions, or a walker, which is only watched.
 
 use super::player::{Mind, Player};
 use super::record::{Recorder, Recording};
-use super::thought::Thought;
 use super::view::View;
-use crate::commands::env::{WorldArgs, random_action};
+use crate::commands::env::{EnvironmentArgs, random_action};
 use crate::exit::{Failure, Outcome};
 use ive::Rng;
-use ive_envs::registry::World;
+use ive_envs::registry::AnyEnvironment;
 use ive_envs::walker::picture::{MAX_SIDE, PictureError, Renderer, SIDE, Sampling};
 use ive_envs::walker::{Action, Walker};
-use ive_envs::{ByteWorld, Environment, StepError, TimeStep};
+use ive_envs::{ByteEnvironment, Environment, StepError, TimeStep};
 
-/// A world and who plays in it.
+/// An environment and who plays in it.
 #[expect(clippy::large_enum_variant, reason = "there is one game in a process")]
 pub(super) enum Game {
     /// One sees what the player sees.
-    Bytes { world: ByteWorld, mind: Mind, observation: Vec<u8> },
+    Bytes { world: ByteEnvironment, mind: Mind, observation: Vec<u8> },
     /// One sees pictures of it, large ones in files.
     Walker {
         walker: Walker,
@@ -37,19 +36,13 @@ const CONTROL_RATE: u32 = 40;
 
 impl Game {
     /// What was asked for, before the first episode.
-    pub(super) fn ready(player: &Player, args: &WorldArgs, scale: Option<u16>) -> Outcome<Self> {
+    pub(super) fn ready(player: &Player, args: &EnvironmentArgs, scale: Option<u16>) -> Outcome<Self> {
         if !args.name.starts_with("walker:") {
             let (world, mind) = player.ready(args)?;
             let observation = vec![0; world.spec().observation_len()];
             return Ok(Self::Bytes { world, mind, observation });
         }
-        let side = SIDE * usize::from(scale.unwrap_or(WALKER_SCALE));
-        if side > MAX_SIDE {
-            let (name, most) = (&args.name, MAX_SIDE / SIDE);
-            return Err(Failure::usage(format!(
-                "--scale: {name} is drawn with 1 to {most} times {SIDE} pixels a side"
-            )));
-        }
+        let side = walker_side(&args.name, scale)?;
         let dice = match player {
             Player::Random => Some(Rng::from_seed(args.seed).fold_in(1)),
             Player::Zero => None,
@@ -59,16 +52,12 @@ impl Game {
                     "{name} has no keyboard control: choose --policy random or --policy zero"
                 )));
             }
-            Player::Run(_) => {
-                return Err(Failure::usage(
-                    "there is no agent for the walker yet: choose --policy random or --policy zero",
-                ));
-            }
+            Player::Run(_) => return Err(Failure::internal("agents play their own episodes")),
         };
         let walker = match args.open()? {
-            World::Walker(walker) => *walker,
-            World::Pixels(pixels) => pixels.into_walker(),
-            World::Bytes(_) => return Err(Failure::internal(format!("{} is no walker", args.name))),
+            AnyEnvironment::Walker(walker) => *walker,
+            AnyEnvironment::Pixels(pixels) => pixels.into_walker(),
+            AnyEnvironment::Bytes(_) => return Err(Failure::internal(format!("{} is no walker", args.name))),
         };
         let large = Renderer::new(side, side, Sampling::default()).map_err(undrawn)?;
         Ok(Self::Walker { walker, dice, small: Renderer::default(), large, side })
@@ -117,22 +106,13 @@ impl Game {
     pub(super) fn turn(&mut self, by_hand: usize) -> Outcome<TimeStep<()>> {
         match self {
             Self::Bytes { world, mind, observation } => {
-                let action = mind.choose(observation, by_hand)?;
-                world.step_into(action, observation).map_err(refused)
+                world.step_into(mind.choose(by_hand), observation).map_err(refused)
             }
             Self::Walker { walker, dice, .. } => {
                 let action = dice.as_mut().map_or(Action::default(), random_action);
                 let step = walker.step(action).map_err(refused)?;
                 Ok(TimeStep::new(step.kind, step.reward))
             }
-        }
-    }
-
-    /// What the player expects now, if it is an agent.
-    pub(super) fn thought(&mut self) -> Option<Thought> {
-        match self {
-            Self::Bytes { mind, observation, .. } => mind.thought(observation),
-            Self::Walker { .. } => None,
         }
     }
 
@@ -154,6 +134,16 @@ impl Game {
             }
         }
     }
+}
+
+/// Pixels a side of the walker's pictures.
+pub(super) fn walker_side(name: &str, scale: Option<u16>) -> Outcome<usize> {
+    let side = SIDE * usize::from(scale.unwrap_or(WALKER_SCALE));
+    if side <= MAX_SIDE {
+        return Ok(side);
+    }
+    let most = MAX_SIDE / SIDE;
+    Err(Failure::usage(format!("--scale: {name} is drawn with 1 to {most} times {SIDE} pixels a side")))
 }
 
 fn refused(error: StepError) -> Failure {

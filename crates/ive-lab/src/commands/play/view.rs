@@ -1,9 +1,13 @@
-//! What the observations of a world look like: a board of cells, or a photograph.
+//! What the observations of an environment look like: a board of cells, or a photograph.
 
 use crate::exit::{Failure, Outcome};
+use ive_envs::Sight;
 use ive_envs::minatar::Game;
 
-/// How the observations of a world are shown.
+/// Pixels a side of an observation that is a photograph.
+pub const PIXELS: usize = 64;
+
+/// How the observations of an environment are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// Cells with an object each.
@@ -13,10 +17,10 @@ pub enum View {
 }
 
 impl View {
-    /// The view of a world.
+    /// The view of an environment.
     pub fn of(name: &str) -> Outcome<Self> {
         let known = match name.split_once(':') {
-            Some(("procgen" | "walker", _)) => Some(Self::Photo(64)),
+            Some(("procgen" | "walker", _)) => Some(Self::Photo(PIXELS)),
             Some(("minatar", game)) => Game::from_name(game).map(Self::Board),
             _ => None,
         };
@@ -37,6 +41,14 @@ impl View {
             Self::Board(_) => 24,
             Self::Photo(_) => 6,
         }
+    }
+}
+
+/// What there is to show of a sight.
+pub fn bytes(sight: &Sight) -> &[u8] {
+    match sight {
+        Sight::Board { cells, .. } => cells,
+        Sight::Pixels { rgb, .. } => rgb,
     }
 }
 

@@ -4,10 +4,14 @@ use ive::{Inconsistency, Members, auroc};
 use ive_agents::tabular::Dataset;
 use ive_envs::grid::{ACTIONS, UNSEEN};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::analysis;
 use super::sweep::{EXPLICIT_SIZES, IVE_SIZES, Settings};
 use crate::exit::Outcome;
-use crate::experiments::ours;
+use crate::experiments::{Judged, Planned, ours, over_seeds, value_of};
+use crate::progress::Session;
+use crate::store::Store;
 
 /// What one seed says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,6 +87,18 @@ fn ratio(there: f64, elsewhere: f64) -> Option<f64> {
         () if elsewhere > 0.0 => Some(there / elsewhere),
         () if there > 0.0 => None,
         () => Some(1.0),
+    }
+}
+
+impl Planned for Settings {
+    fn settings(&self) -> Outcome<Value> {
+        value_of(self)
+    }
+
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let done = over_seeds("maps", self.seeds, store, session, |s, go_on| seed(self, s, go_on))?;
+        let findings = done.map(|done| analysis::findings(self, &done)).transpose();
+        findings.map(Judged::from)
     }
 }
 

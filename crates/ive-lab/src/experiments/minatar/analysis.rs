@@ -7,12 +7,14 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::published::{self, Method, table_2, title};
-use super::record::{Measure, Record, of};
-use super::score::{Comparison, Resampling, Scale, compare, iqm, paired, strata};
+use super::run::{Record, of};
+use super::score::{Scale, strata};
 use super::sweep::{Cell, Settings};
 use super::{figures, random, tables};
 use crate::claim::{Claim, Verdict};
 use crate::exit::{Failure, Outcome};
+use crate::experiments::runs::compare::{Comparison, Resampling, compare, iqm, paired, ranged};
+use crate::experiments::runs::record::Measure;
 use crate::report::{Findings, table::grouped, unit::Unit};
 
 /// The stream of the bootstrap.
@@ -32,7 +34,7 @@ pub fn scales(settings: &Settings) -> Outcome<Vec<Scale>> {
 
 /// Judges the finished runs.
 pub fn findings(settings: &Settings, mut records: Vec<Record>, scales: &[Scale]) -> Outcome<Findings> {
-    records.sort_by_key(|r| (r.game as usize, r.method, r.seed));
+    records.sort_by_key(|r| (r.cell.game as usize, r.cell.method, r.cell.seed));
     let records = &records[..];
     let methods = settings.methods()?;
     let resampling = Resampling { replicates: settings.replicates as usize, seed: BOOTSTRAP_SEED };
@@ -185,7 +187,7 @@ fn claim(other: Method, measure: Measure, c: &Comparison, by_game: &str) -> Clai
         undecided: c.undecided.clone(),
         note: format!(
             "a run of μ-IVE(5) is the better one with probability {}; {by_game}",
-            tables::ranged(c.improvement, c.improvement_interval)
+            ranged(c.improvement, c.improvement_interval)
         ),
     }
 }
@@ -196,7 +198,7 @@ fn finite(x: f64) -> Option<f64> {
 
 fn games(records: &[Record], scales: &[Scale], methods: &[Method]) -> Value {
     let agent = |s: &Scale, m: Method| {
-        let seeds: Vec<u64> = of(records, s.game, m).map(|r| r.seed).collect();
+        let seeds: Vec<u64> = of(records, s.game, m).map(|r| r.cell.seed).collect();
         let pair = |measure| {
             let (mean, error) = tables::score(records, s.game, m, measure);
             (finite(mean), finite(error))

@@ -4,9 +4,10 @@ use ive::mean_and_error;
 use ive_envs::minatar::Game;
 
 use super::published::{Method, table_2, title};
-use super::record::{Measure, Point, Record, curve, of};
+use super::run::{Record, of};
 use super::sweep::Settings;
 use crate::exit::Outcome;
+use crate::experiments::runs::record::{Measure, Point, curve};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
 
 /// Panels to a row.
@@ -15,7 +16,7 @@ const COLUMNS: usize = 3;
 /// All figures, of the games that have a finished run.
 pub fn all(settings: &Settings, records: &[Record]) -> Outcome<Vec<Figure>> {
     let (mut games, methods) = (settings.games()?, settings.methods()?);
-    games.retain(|&game| records.iter().any(|record| record.game == game));
+    games.retain(|&game| records.iter().any(|record| record.cell.game == game));
     Ok(vec![
         learning(settings, records, &games, &methods)?,
         finals(records, &games, &methods)?,

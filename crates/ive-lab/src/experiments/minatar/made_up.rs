@@ -6,8 +6,9 @@ use ive_envs::minatar::Game;
 use serde_json::Value;
 
 use super::published::Method;
-use super::record::Record;
+use super::run::Record;
 use super::score::Scale;
+use super::sweep::Cell;
 
 /// Scores and expected statistics.
 pub fn fixture() -> Value {
@@ -43,5 +44,6 @@ fn run(game: Game, method: Method, seed: u64, score: f64) -> Record {
     };
     let log: Vec<(u64, BTreeMap<String, f64>)> = (1..=10).map(entry).collect();
     let greedy = vec![score + 0.5, score + 1.5];
-    Record { game, method, seed, steps: 500_000, training: Some(score), greedy, log, speed: Some(1000.0) }
+    let cell = Cell { game, method, seed };
+    Record { cell, steps: 500_000, training: Some(score), greedy, log, speed: Some(1000.0) }
 }

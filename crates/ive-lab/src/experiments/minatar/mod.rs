@@ -9,7 +9,6 @@ mod figures;
 mod made_up;
 pub mod published;
 pub mod random;
-pub mod record;
 pub mod run;
 pub mod score;
 pub mod sweep;

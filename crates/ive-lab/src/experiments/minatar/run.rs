@@ -1,29 +1,55 @@
 //! Makes the runs of the table that are missing, and hands all finished ones to the analysis.
 
+use ive_envs::minatar::Game;
+use serde_json::Value;
+
 use super::analysis;
-use super::record::Record;
+use super::published::Method;
 use super::sweep::{Cell, Settings};
 use crate::exit::{Failure, Outcome};
-use crate::experiments::Judged;
-use crate::experiments::fleet::Fleet;
+use crate::experiments::runs::fleet::Fleet;
+use crate::experiments::runs::record;
+use crate::experiments::{Judged, Planned, value_of};
 use crate::progress::Session;
 use crate::run::Plan;
 use crate::store::Store;
+
+/// A finished run of the table.
+pub type Record = record::Record<Cell>;
+
+/// Runs of one agent on one game.
+pub fn of(records: &[Record], game: Game, method: Method) -> impl Iterator<Item = &Record> + Clone {
+    records.iter().filter(move |r| r.cell.game == game && r.cell.method == method)
+}
 
 /// `breakout/dqn/seed-0`.
 fn name(cell: &Cell) -> String {
     format!("{}/{}/seed-{}", cell.game.name(), cell.method.word(), cell.seed)
 }
 
-/// Makes all runs that are not finished yet and judges those that are.
-pub fn all(settings: &Settings, store: &Store, session: &Session) -> Outcome<Judged> {
-    let (records, failure) = make(settings, store, session, &|cell| settings.plan(*cell))?;
-    let findings = if records.is_empty() {
-        None
-    } else {
-        Some(analysis::findings(settings, records, &analysis::scales(settings)?)?)
-    };
-    Ok(Judged { findings, failure })
+impl Planned for Settings {
+    fn settings(&self) -> Outcome<Value> {
+        value_of(self)
+    }
+
+    fn identity(&self) -> Outcome<Value> {
+        Ok(Settings::identity(self))
+    }
+
+    fn runs(&self) -> Outcome<Vec<(String, Plan)>> {
+        self.cells()?.iter().map(|cell| Ok((name(cell), self.plan(*cell)?))).collect()
+    }
+
+    /// Makes all runs that are not finished yet and judges those that are.
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let (records, failure) = make(self, store, session, &|cell| self.plan(*cell))?;
+        let findings = if records.is_empty() {
+            None
+        } else {
+            Some(analysis::findings(self, records, &analysis::scales(self)?)?)
+        };
+        Ok(Judged { findings, failure })
+    }
 }
 
 /// All finished runs, and why others failed.
@@ -35,10 +61,9 @@ fn make(
 ) -> Outcome<(Vec<Record>, Option<Failure>)> {
     let cells = settings.cells()?;
     let total = cells.len();
-    let (steps, greedy_episodes) = (settings.steps, settings.greedy_episodes);
-    let fleet = Fleet { label: "minatar", root: store.root(), steps, greedy_episodes, name: &name, plan };
+    let fleet = Fleet { label: "minatar", root: store.root(), steps: settings.steps, name: &name, plan };
     let (done, failed) = fleet.complete(cells, session);
-    let records = done.into_iter().map(|(c, done)| Record::of(c.game, c.method, c.seed, done)).collect();
+    let records = done.into_iter().map(|(c, done)| Record::of(c, done)).collect();
     Ok((records, fleet.summed_up(failed, total)))
 }
 
@@ -70,6 +95,7 @@ mod tests {
             world: &world,
             seed,
             steps,
+            greedy_episodes: Some(5),
             changes: &changes,
             ..Request::default()
         })

@@ -8,7 +8,7 @@ use super::published::Method;
 use crate::exit::{Failure, Outcome};
 use crate::run::Plan;
 use crate::run::agents::{Request, resolve};
-use crate::settings::{range, suggest};
+use crate::settings::{named, range};
 
 /// All settings; the presets say where each number comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,26 +32,6 @@ pub struct Cell {
     pub game: Game,
     pub method: Method,
     pub seed: u64,
-}
-
-/// Reads a list of names, each of which must be known and given once.
-fn read<T: Copy + PartialEq>(field: &str, names: &[String], known: &[(&'static str, T)]) -> Outcome<Vec<T>> {
-    let mut found = Vec::new();
-    for name in names {
-        let Some((_, item)) = known.iter().find(|(word, _)| word == name) else {
-            let words: Vec<String> = known.iter().map(|(word, _)| (*word).to_owned()).collect();
-            let hint = suggest(name, words.iter());
-            return Err(Failure::config(format!("minatar.{field}: there is no `{name}`{hint}")));
-        };
-        if found.contains(item) {
-            return Err(Failure::config(format!("minatar.{field}: `{name}` is there twice")));
-        }
-        found.push(*item);
-    }
-    if found.is_empty() {
-        return Err(Failure::config(format!("minatar.{field}: at least one is needed")));
-    }
-    Ok(found)
 }
 
 impl Settings {
@@ -83,14 +63,14 @@ impl Settings {
 
     /// The games, in the order of the table.
     pub fn games(&self) -> Outcome<Vec<Game>> {
-        let mut games = read("games", &self.games, &Game::ALL.map(|g| (g.name(), g)))?;
+        let mut games = named("minatar.games", &self.games, &Game::ALL.map(|g| (g.name(), g)))?;
         games.sort_by_key(|g| *g as usize);
         Ok(games)
     }
 
     /// The agents, in the order of the table.
     pub fn methods(&self) -> Outcome<Vec<Method>> {
-        let mut methods = read("agents", &self.agents, &Method::ALL.map(|m| (m.word(), m)))?;
+        let mut methods = named("minatar.agents", &self.agents, &Method::ALL.map(|m| (m.word(), m)))?;
         methods.sort_unstable();
         Ok(methods)
     }
@@ -109,6 +89,7 @@ impl Settings {
             preset: &self.agent_preset,
             world: &format!("minatar:{}", cell.game.name()),
             options: options.into_iter().collect(),
+            greedy_episodes: Some(self.greedy_episodes as usize),
             seed: cell.seed,
             steps: Some(self.steps),
             ..Request::default()

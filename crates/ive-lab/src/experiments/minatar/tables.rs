@@ -4,24 +4,12 @@ use ive::mean_and_error;
 use ive_envs::minatar::Game;
 
 use super::published::{Method, best, table_2, title};
-use super::record::{Measure, Record, curve, of};
-use super::score::{Comparison, Ranged, Scale, strata};
+use super::run::{Record, of};
+use super::score::{Scale, strata};
 use super::sweep::Settings;
+use crate::experiments::runs::compare::{Comparison, Ranged, pair, paired, ranged};
+use crate::experiments::runs::record::{Measure, curve};
 use crate::report::table::{Table, grouped};
-
-/// A mean and its standard error with two digits; nothing for no run.
-pub fn pair((mean, error): (f64, f64)) -> String {
-    match (mean.is_finite(), error.is_finite()) {
-        (false, _) => "–".into(),
-        (true, false) => format!("{mean:.2}"),
-        (true, true) => format!("{mean:.2} ± {error:.2}"),
-    }
-}
-
-/// `0.12 [−0.03, 0.27]`, without the interval where there is none.
-pub fn ranged(value: f64, (low, high): (f64, f64)) -> String {
-    if low.is_finite() { format!("{value:.3} [{low:.3}, {high:.3}]") } else { format!("{value:.3}") }
-}
 
 fn over_seeds(values: Vec<f64>) -> (f64, f64) {
     if values.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&values) }
@@ -106,7 +94,7 @@ pub fn comparisons(
         };
         let paper = format!("{:.3}", paper_difference(scales, Method::MeanOfMembers, *other));
         let of = |m| strata(records, scales, m, *measure);
-        let pairs = super::score::paired(&of(Method::MeanOfMembers), &of(*other));
+        let pairs = paired(&of(Method::MeanOfMembers), &of(*other));
         let raw = scales.iter().zip(pairs).map(|(s, d)| {
             let width = best(s.game) - s.random.0;
             pair(over_seeds(d.iter().map(|x| x * width).collect()))
@@ -173,13 +161,13 @@ pub fn runs(records: &[Record], scales: &[Scale]) -> Table {
     let mut table = Table::new("One row per finished run", &head);
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for scale in scales {
-        for r in records.iter().filter(|r| r.game == scale.game) {
+        for r in records.iter().filter(|r| r.cell.game == scale.game) {
             let scores = Measure::ALL.map(|m| r.score(m));
             let normalised = scores.map(|score| score.map(|x| scale.normalised(x)));
             let values = scores.into_iter().chain(normalised);
             let values = values.chain([r.at_end("predicted"), r.at_end("realised")]);
-            let words = [r.game.name(), r.method.word()].map(str::to_owned);
-            let numbers = [r.seed, r.steps].map(|n| n.to_string());
+            let words = [r.cell.game.name(), r.cell.method.word()].map(str::to_owned);
+            let numbers = [r.cell.seed, r.steps].map(|n| n.to_string());
             table.row(words.into_iter().chain(numbers).chain(values.map(number)));
         }
     }

@@ -84,7 +84,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
         },
         done.len(),
         settings.ensemble,
-        settings.ties.words(),
+        settings.ties,
     );
     let figure = plot::lines("reaching", &caption, &panels, 2)?;
 

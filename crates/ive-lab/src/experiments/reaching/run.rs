@@ -4,10 +4,14 @@ use ive::{Rng, greedy_policy};
 use ive_agents::tabular::Learned;
 use ive_envs::grid::{ACTIONS, Reaching, reaching};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::analysis;
 use super::sweep::Settings;
 use crate::exit::Outcome;
-use crate::experiments::{ours, tabular::TIES};
+use crate::experiments::{Judged, Planned, ours, over_seeds, tabular::TIES, value_of};
+use crate::progress::Session;
+use crate::store::Store;
 
 /// The methods, in the order of the figure.
 pub const METHODS: [&str; 4] = ["IVE", "EVE", "EMVE", "greedy"];
@@ -44,7 +48,7 @@ pub fn curves(settings: &Settings, learned: &Learned, seed: u64) -> Outcome<Curv
     ];
     let mut policy = |scores: &[f64], sign: f64| {
         let scores: Vec<f64> = scores.iter().map(|s| sign * s).collect();
-        ours(greedy_policy(&scores, ACTIONS, settings.ties.ties(), rng))
+        ours(greedy_policy(&scores, ACTIONS, settings.ties, rng))
     };
     let mut all = Curves { optimism: Vec::new(), pessimism: Vec::new(), visited: Vec::new() };
     // Greed follows the learned values in both panels.
@@ -58,4 +62,16 @@ pub fn curves(settings: &Settings, learned: &Learned, seed: u64) -> Outcome<Curv
         all.pessimism.push(reaching(&avoid, settings.shifted_wind, steps, settings.kind()));
     }
     Ok(all)
+}
+
+impl Planned for Settings {
+    fn settings(&self) -> Outcome<Value> {
+        value_of(self)
+    }
+
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let done = over_seeds("reaching", self.seeds, store, session, |s, go_on| seed(self, s, go_on))?;
+        let findings = done.map(|done| analysis::findings(self, &done, session)).transpose();
+        findings.map(Judged::from)
+    }
 }

@@ -1,11 +1,11 @@
 //! Which of the unstated choices matter: one change at a time.
 
-use ive::{auroc, mean_and_error};
+use ive::{Ties, auroc, mean_and_error};
 use ive_envs::grid::PAIRS;
 use rayon::prelude::*;
 
 use super::run::{METHODS, curves};
-use super::sweep::{ReachingName, Settings, TieRule};
+use super::sweep::{ReachingName, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::ours;
 use crate::experiments::tabular::{LearnerName, Learning};
@@ -27,9 +27,7 @@ fn rows(base: &Settings) -> Vec<Row> {
     for (k_min, k_max) in [(0, 5), (0, 4), (1, 5), (0, 1), (0, 20)] {
         rows.push((format!("members k={k_min}..{k_max}"), Settings { k_min, k_max, ..limit.clone() }));
     }
-    for (ties, name) in
-        [(TieRule::Random, "random"), (TieRule::First, "the first"), (TieRule::Uniform, "all alike")]
-    {
+    for (ties, name) in [(Ties::Random, "random"), (Ties::First, "the first"), (Ties::Uniform, "all alike")] {
         rows.push((format!("ties: {name}"), Settings { ties, ..limit.clone() }));
     }
     for ddof in [0, 1] {

@@ -8,38 +8,6 @@ use crate::exit::{Failure, Outcome};
 use crate::experiments::tabular::Learning;
 use crate::settings::range;
 
-/// How ties are broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TieRule {
-    /// One of the best at random.
-    Random,
-    /// The first of the best.
-    First,
-    /// All of the best with equal probability.
-    Uniform,
-}
-
-impl TieRule {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Random => "one of the best actions at random",
-            Self::First => "the first of the best actions",
-            Self::Uniform => "all of the best actions with equal probability",
-        }
-    }
-
-    /// The rule of the library.
-    pub fn ties(self) -> Ties {
-        match self {
-            Self::Random => Ties::Random,
-            Self::First => Ties::First,
-            Self::Uniform => Ties::Uniform,
-        }
-    }
-}
-
 /// What "reaching" means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,7 +29,7 @@ pub struct Settings {
     pub k_min: usize,
     pub k_max: usize,
     pub ddof: usize,
-    pub ties: TieRule,
+    pub ties: Ties,
     pub reaching: ReachingName,
     pub steps: usize,
     pub sensitivity_seeds: u64,

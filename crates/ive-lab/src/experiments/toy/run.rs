@@ -4,9 +4,14 @@ use ive::{ValueEnsemble, mean};
 use ive_agents::nn::Device;
 use ive_agents::toy;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::analysis;
 use super::sweep::Settings;
 use crate::exit::{Failure, Outcome};
+use crate::experiments::{Judged, Planned, over_seeds, value_of};
+use crate::progress::Session;
+use crate::store::Store;
 
 /// What one seed says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,4 +45,16 @@ pub fn seed(settings: &Settings, seed: u64, go_on: &dyn Fn() -> bool) -> Outcome
         ratio: [far(run.sigma_ratio_before())?, far(run.sigma_ratio_after())?],
         error: run.root_mean_square_error(),
     }))
+}
+
+impl Planned for Settings {
+    fn settings(&self) -> Outcome<Value> {
+        value_of(self)
+    }
+
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let done = over_seeds("toy", self.seeds, store, session, |s, go_on| seed(self, s, go_on))?;
+        let findings = done.map(|done| analysis::findings(self, &done)).transpose();
+        findings.map(Judged::from)
+    }
 }

@@ -1,11 +1,15 @@
 //! Makes the runs of the trials that are missing, and hands all finished ones to the analysis.
 
+use serde_json::Value;
+
 use super::analysis;
 use super::sweep::{Cell, Settings};
 use crate::exit::Outcome;
-use crate::experiments::Judged;
-use crate::experiments::fleet::Fleet;
+use crate::experiments::runs::fleet::Fleet;
+use crate::experiments::runs::record::Record;
+use crate::experiments::{Judged, Planned, value_of};
 use crate::progress::Session;
+use crate::run::Plan;
 use crate::store::Store;
 
 /// `replay=7/breakout/seed-0`.
@@ -13,19 +17,30 @@ fn name(cell: &Cell) -> String {
     format!("{}/{}/seed-{}", cell.change, cell.game.name(), cell.seed)
 }
 
-/// Makes all runs that are not finished yet and compares those that are.
-pub fn all(settings: &Settings, store: &Store, session: &Session) -> Outcome<Judged> {
-    let cells = settings.cells()?;
-    let total = cells.len();
-    let fleet = Fleet {
-        label: "trials",
-        root: store.root(),
-        steps: settings.steps,
-        greedy_episodes: settings.greedy_episodes,
-        name: &name,
-        plan: &|cell| settings.plan(cell),
-    };
-    let (done, failed) = fleet.complete(cells, session);
-    let findings = if done.is_empty() { None } else { Some(analysis::findings(settings, &done)?) };
-    Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+impl Planned for Settings {
+    fn settings(&self) -> Outcome<Value> {
+        value_of(self)
+    }
+
+    fn identity(&self) -> Outcome<Value> {
+        Ok(Settings::identity(self))
+    }
+
+    fn runs(&self) -> Outcome<Vec<(String, Plan)>> {
+        self.cells()?.iter().map(|cell| Ok((name(cell), self.plan(cell)?))).collect()
+    }
+
+    /// Makes all runs that are not finished yet and compares those that are.
+    fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        let cells = self.cells()?;
+        let total = cells.len();
+        let plan = |cell: &Cell| self.plan(cell);
+        let fleet =
+            Fleet { label: "trials", root: store.root(), steps: self.steps, name: &name, plan: &plan };
+        let (done, failed) = fleet.complete(cells, session);
+        let records: Vec<Record<Cell>> =
+            done.into_iter().map(|(cell, done)| Record::of(cell, done)).collect();
+        let findings = if records.is_empty() { None } else { Some(analysis::findings(self, &records)?) };
+        Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+    }
 }

@@ -113,6 +113,7 @@ impl Settings {
             world: &format!("minatar:{}", cell.game.name()),
             seed: cell.seed,
             steps: Some(self.steps),
+            greedy_episodes: Some(self.greedy_episodes as usize),
             changes: &changes,
             ..Request::default()
         })

@@ -8,6 +8,9 @@ use kuva::render::plots::Plot;
 use super::{Figure, finish, grid, layout, with_legend};
 use crate::exit::Outcome;
 
+/// How many names fit side by side below a panel.
+const SIDE_BY_SIDE: usize = 5;
+
 /// The shape of a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -64,11 +67,13 @@ pub struct DotPanel {
 }
 
 impl DotPanel {
-    /// The upper end of the highest dot or error bar.
-    fn highest(&self) -> f64 {
-        let ends =
-            self.dots.iter().flat_map(|d| &d.points).map(|p| p.1 + if p.2.is_finite() { p.2 } else { 0.0 });
-        ends.fold(0.0, f64::max)
+    /// The lower end of the vertical axis: zero, or the lowest end of a dot or error bar below it, and a little room.
+    fn lower_end(&self) -> f64 {
+        let bar = |error: f64| if error.is_finite() { error } else { 0.0 };
+        let points = || self.dots.iter().flat_map(|d| &d.points);
+        let highest = points().map(|p| p.1 + bar(p.2)).fold(0.0, f64::max);
+        let lowest = points().map(|p| p.1 - bar(p.2)).fold(0.0, f64::min);
+        lowest - 0.03 * (highest - lowest)
     }
 }
 
@@ -87,7 +92,9 @@ pub fn dots(
             .with_x_axis_min(0.4)
             .with_x_axis_max(panel.categories.len() as f64 + 0.6)
             // Dots at zero are not cut by the axis.
-            .with_y_axis_min(-0.03 * panel.highest());
+            .with_y_axis_min(panel.lower_end());
+        // More names than this do not fit side by side.
+        let axes = if panel.categories.len() > SIDE_BY_SIDE { axes.with_x_tick_rotate(-40.0) } else { axes };
         (plots, axes)
     };
     let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels.iter().map(draw).unzip();

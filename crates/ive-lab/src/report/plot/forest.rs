@@ -32,10 +32,12 @@ pub fn forest(
     lines: &[Line],
 ) -> Outcome<Figure> {
     let mut plots = Vec::new();
+    // Many kinds need higher lines, or the dots of one line reach into the next.
+    let (apart, height) = (0.12f64.min(0.4 / kinds.len() as f64), LINE.max(11.0 * kinds.len() as f64));
     for (i, line) in lines.iter().enumerate() {
         for (j, ((colour, _), dot)) in kinds.iter().zip(&line.dots).enumerate() {
             let Some((effect, (low, high))) = dot else { continue };
-            let shift = 0.12 * (2.0 * j as f64 - (kinds.len() as f64 - 1.0));
+            let shift = apart * (2.0 * j as f64 - (kinds.len() as f64 - 1.0));
             let bar = |end: f64| if end.is_finite() { (end - effect).abs() } else { 0.0 };
             plots.push(Plot::Scatter(
                 ScatterPlot::new()
@@ -62,7 +64,7 @@ pub fn forest(
     let grid = Grid::new(1, 1)
         .with_plots(vec![plots])
         .with_layouts(vec![axes])
-        .with_cell_size(760.0, FRAME + LINE * lines.len() as f64)
+        .with_cell_size(760.0, FRAME + height * lines.len() as f64)
         .with_padding(PADDING)
         .with_shared_legend_entries(kinds.iter().map(entry).collect())
         .with_shared_legend();

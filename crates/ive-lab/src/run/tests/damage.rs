@@ -2,12 +2,11 @@
 
 use super::*;
 use crate::run::checkpoint::{Checkpoints, FOLDER};
-use crate::run::config::Config;
 
 /// The step of the checkpoint that is found, and what was reported on the way.
 fn found(dir: &Path) -> (Outcome<Option<u64>>, Vec<String>) {
     let mut reports = Vec::new();
-    let config = Config::read(dir).unwrap();
+    let config = Plan::read(dir).unwrap();
     let mut checkpoints = Checkpoints::of(dir, &Disk::default());
     let found = checkpoints.load(&config, |_| Ok(()), |what| reports.push(what.to_owned()));
     (found.map(|c| c.map(|c| c.manifest.step)), reports)
@@ -19,7 +18,12 @@ fn every_damaged_bit_and_every_truncation_is_noticed_and_the_older_checkpoint_us
     let folder = dir.path().join(FOLDER);
     assert_eq!(found(dir.path()), (Ok(Some(100)), vec![]));
     let mut mutations = 0;
-    for name in ["000000000100.safetensors", "000000000100.json"] {
+    // The log has 800 bytes; the older checkpoint has the first 400 of them.
+    let newer = [
+        "replay-0000000000000330-0000000000000660.segment",
+        "replay-0000000000000660-0000000000000800.segment",
+    ];
+    for name in ["000000000100.safetensors", "000000000100.json"].into_iter().chain(newer) {
         let path = folder.join(name);
         let good = fs::read(&path).unwrap();
         let mut check = |bytes: &[u8], what: String| {
@@ -44,6 +48,43 @@ fn every_damaged_bit_and_every_truncation_is_noticed_and_the_older_checkpoint_us
         fs::write(&path, good).unwrap();
     }
     assert!(mutations > 10_000, "only {mutations} mutations");
+}
+
+/// A segment that both checkpoints need is there once: its damage is noticed, and nothing is touched. One that only the older
+/// needs does no harm to the newer.
+#[test]
+fn every_damaged_bit_and_every_truncation_of_shared_segments_is_noticed() {
+    let dir = finished_run(&["steps=100"]);
+    let folder = dir.path().join(FOLDER);
+    for (name, shared) in [
+        ("replay-0000000000000000-0000000000000330.segment", true),
+        ("replay-0000000000000330-0000000000000400.segment", false),
+    ] {
+        let path = folder.join(name);
+        let good = fs::read(&path).unwrap();
+        let files = names(dir.path());
+        let check = |bytes: &[u8], what: String| {
+            fs::write(&path, bytes).unwrap();
+            let (step, reports) = found(dir.path());
+            if shared {
+                assert_eq!(step.unwrap_err().code, 65, "{name}, {what}");
+                assert!(reports.len() == 2 && reports.iter().all(|r| r.contains(name)), "{reports:?}");
+            } else {
+                assert_eq!((step, reports), (Ok(Some(100)), vec![]), "{name}, {what}");
+            }
+        };
+        for i in 0..good.len() {
+            for bit in 0..8 {
+                let mut bytes = good.clone();
+                bytes[i] ^= 1 << bit;
+                check(&bytes, format!("bit {bit} of byte {i}"));
+            }
+            check(&good[..i], format!("cut to {i} bytes"));
+        }
+        check(&[&good[..], b" "].concat(), "one byte more".to_owned());
+        fs::write(&path, good).unwrap();
+        assert_eq!(names(dir.path()), files);
+    }
 }
 
 impl PartialEq for Failure {

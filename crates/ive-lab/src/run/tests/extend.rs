@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::lock::lock;
-use crate::run::config::Config;
 use crate::run::status::{State, Status};
 
 /// Metrics and final state, which must not depend on how a run came to its length.
@@ -17,22 +16,22 @@ fn a_run_that_is_made_longer_ends_as_if_it_had_been_planned_so() {
     let dir = finished_run(&["steps=370"]);
     let short = fs::read(dir.path().join(RESULT)).unwrap();
     for steps in [500, 1000] {
-        let before = Config::read(dir.path()).unwrap();
+        let before = Plan::read(dir.path()).unwrap();
         let longer = extend(dir.path(), steps, false).unwrap();
-        assert_eq!((longer.plan.steps, longer.plan.schedule_steps), (steps, None));
+        assert_eq!((longer.steps, longer.schedule_steps), (steps, None));
         assert!(longer.is_or_was(&before) && !before.is_or_was(&longer));
         // A kill before the old result is removed: it is the result of a shorter run, hence none.
         if steps == 500 {
             fs::write(dir.path().join(RESULT), &short).unwrap();
         }
         let status = Status::of(dir.path());
-        assert_eq!((status.state, status.step), (State::Resumable, before.plan.steps));
+        assert_eq!((status.state, status.step), (State::Resumable, before.steps));
         let finished = go(dir.path(), &plan(&[&format!("steps={steps}")]), &options()).unwrap().unwrap();
         assert_eq!((finished.steps, &finished.run), (steps, &longer));
         let first = go(dir.path(), &plan(&["steps=370"]), &options()).unwrap_err();
         assert_eq!(first.code, 64, "{}", first.message);
     }
-    assert_eq!(Config::read(dir.path()).unwrap().extended, [370, 500]);
+    assert_eq!(Plan::read(dir.path()).unwrap().extended, [370, 500]);
     assert_eq!(grown(dir.path()), grown(reference.path()));
     super::events::agree_with_metrics(dir.path());
 }
@@ -53,7 +52,7 @@ fn a_run_in_the_middle_can_be_made_longer_and_killed_meanwhile() {
 fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let dir = finished_run(&[]);
     let before = (essence(dir.path()), fs::read(dir.path().join("config.toml")).unwrap());
-    let refused = |outcome: Outcome<Config>, code, words: &str| {
+    let refused = |outcome: Outcome<Plan>, code, words: &str| {
         let failure = outcome.unwrap_err();
         assert!(failure.code == code && failure.message.contains(words), "{}", failure.message);
     };
@@ -82,7 +81,9 @@ fn schedules_that_refer_to_the_number_of_steps_are_refused_or_kept() {
         let changes: Vec<Change> = changes.iter().map(|c| Change::parse(c).unwrap()).collect();
         let (agent, world, preset) = ("mu-ive", "minatar:breakout", "smoke");
         let (steps, changes) = (Some(steps), &changes[..]);
-        resolve(&Request { agent, preset, world, steps, changes, ..Request::default() }).unwrap()
+        let greedy_episodes = Some(3);
+        let request = Request { agent, preset, world, steps, changes, greedy_episodes, ..Request::default() };
+        resolve(&request).unwrap()
     };
     let dir = scratch();
     go(dir.path(), &plan(160, &[]), &options()).unwrap().unwrap();
@@ -92,13 +93,13 @@ fn schedules_that_refer_to_the_number_of_steps_are_refused_or_kept() {
         assert!(failure.message.contains(word), "`{word}` is not in `{}`", failure.message);
     }
     let longer = extend(dir.path(), 320, true).unwrap();
-    assert_eq!((longer.plan.schedule_steps, &longer.extended[..]), (Some(160), &[160][..]));
-    go(dir.path(), &longer.plan, &options()).unwrap().unwrap();
+    assert_eq!((longer.schedule_steps, &longer.extended[..]), (Some(160), &[160][..]));
+    go(dir.path(), &longer, &options()).unwrap().unwrap();
     let again = extend(dir.path(), 400, true).unwrap();
-    assert_eq!((again.plan.schedule_steps, &again.extended[..]), (Some(160), &[160, 320][..]));
-    go(dir.path(), &again.plan, &options()).unwrap().unwrap();
+    assert_eq!((again.schedule_steps, &again.extended[..]), (Some(160), &[160, 320][..]));
+    go(dir.path(), &again, &options()).unwrap().unwrap();
     let planned = scratch();
-    go(planned.path(), &again.plan, &options()).unwrap().unwrap();
+    go(planned.path(), &again, &options()).unwrap().unwrap();
     assert_eq!(grown(dir.path()), grown(planned.path()));
     let other = scratch();
     go(other.path(), &plan(400, &[]), &options()).unwrap().unwrap();
@@ -111,7 +112,7 @@ fn schedules_that_refer_to_the_number_of_steps_are_refused_or_kept() {
         ("learning_rate_linear=true", true, false),
     ] {
         let dir = scratch();
-        Config::new(&plan(160, &[change]), &options()).settle(dir.path(), &Disk::default()).unwrap();
+        plan(160, &[change]).settle(dir.path(), &Disk::default()).unwrap();
         let extended = extend(dir.path(), 320, keep);
         assert_eq!(extended.is_ok(), works, "{change}, {extended:?}");
         assert!(works || extended.unwrap_err().message.contains("reaches zero at step 160"));

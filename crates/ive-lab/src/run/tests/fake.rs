@@ -1,18 +1,28 @@
-//! An agent that learns nothing, quickly, with a state of every kind: weights, a generator, a world, a growing replay.
+//! An agent that learns nothing, quickly, with a state of every kind: weights, a generator, a world, and a replay
+//! that is a log.
 
 use ive::Rng;
-use ive_agents::{Agent, AgentError, Archive, ArchiveError, Decision, Metrics};
-use ive_envs::Environment;
-use ive_envs::minatar::ByteWorld;
+use ive_agents::experience::{Experience, Rules, Shape};
+use ive_agents::{
+    Agent, AgentError, Archive, ArchiveError, Decision, Metrics, Player, Source, Summary, Wish,
+};
+use ive_envs::registry::{ActionKind, Kinds, ObservationKind, Registered};
+use ive_envs::{ByteEnvironment, Environment, Spec};
 use serde::Deserialize;
+use std::sync::Arc;
 
 pub const PRESET: &str = "
 steps = 1000
 round = 50
 nan_weight_at = 0
 nan_error_at = 0
+nan_reward_at = 0
 rate = 0.5
 ";
+
+/// Steps that are kept: 8 bytes of a log each, 2 observations, action, reward and end.
+pub const REPLAY: usize = 120;
+const SHAPE: Shape = Shape { observation: 1, action: 1, policy: 0 };
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +34,8 @@ pub struct Config {
     nan_weight_at: u64,
     /// The step from which on the agent itself says so.
     nan_error_at: u64,
+    /// The step whose reward is not finite, silently.
+    nan_reward_at: u64,
     rate: f32,
 }
 
@@ -38,27 +50,29 @@ impl Config {
 
 pub struct Fake {
     config: Config,
-    world: ByteWorld,
+    source: Source<usize, u8>,
+    world: ByteEnvironment,
     rng: Rng,
     weights: [f32; 8],
-    replay: Vec<u8>,
+    replay: Experience<u8, u8>,
     steps: u64,
     episode: f64,
     last: f64,
 }
 
 impl Fake {
-    pub fn new(config: Config, worlds: &dyn Fn(u64) -> ByteWorld, seed: u64) -> Result<Self, AgentError> {
+    pub fn new(config: Config, source: Source<usize, u8>, seed: u64) -> Result<Self, AgentError> {
         config.check()?;
         let rng = Rng::from_seed(seed);
-        let mut world = worlds(rng.fold_in(1).next_u64());
+        let mut world = source.one(rng.fold_in(1).next_u64())?;
         world.reset();
         Ok(Self {
             config,
+            source,
             world,
             rng,
             weights: [0.0; 8],
-            replay: Vec::new(),
+            replay: Experience::windows(SHAPE, 1, REPLAY)?.logged(),
             steps: 0,
             episode: 0.0,
             last: 0.0,
@@ -81,7 +95,9 @@ impl Agent for Fake {
                 self.world.reset();
             }
             self.steps += 1;
-            self.replay.push(action as u8);
+            let nan = self.steps == self.config.nan_reward_at;
+            let (seen, reward) = (self.rng.below(256) as u8, if nan { f32::NAN } else { step.reward as f32 });
+            self.replay.push_step(&[seen], &[!seen], &[action as u8], reward, step.kind);
             let weight = &mut self.weights[action];
             *weight += self.config.rate * (self.rng.uniform() as f32 - *weight);
             if self.steps.is_multiple_of(100) {
@@ -102,7 +118,8 @@ impl Agent for Fake {
     fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
         archive.f32("weights", &mut self.weights)?;
         archive.rng("rng", &mut self.rng)?;
-        archive.bytes("replay", &mut self.replay)?;
+        let rules = Rules { observation: &|_| Ok(()), action: &|_| Ok(()), truncates: false };
+        self.replay.archive("replay", &rules, archive)?;
         archive.u64("steps", &mut self.steps)?;
         let mut numbers = [self.episode, self.last];
         archive.f64("returns", &mut numbers)?;
@@ -114,16 +131,44 @@ impl Agent for Fake {
             .map_err(|e| ArchiveError::Content { name: "world".into(), problem: e.to_string() })
     }
 
-    fn recent_return(&self) -> Option<f64> {
-        Some(self.last)
+    fn summary(&self) -> Summary {
+        Summary { recent_return: Some(self.last), discount: 1.0, clock: None }
+    }
+}
+
+impl Player for Fake {
+    type Action = usize;
+    type Element = u8;
+    type Memory = ();
+
+    const LEARNS: &'static [Kinds] =
+        &[Kinds { observation: ObservationKind::Board, action: ActionKind::Numbered }];
+
+    fn source(environment: &Registered) -> Option<Source<usize, u8>> {
+        environment.bytes().map(|source| Arc::new(source) as _)
     }
 
-    fn decide(&mut self, observations: &[u8]) -> Vec<Decision> {
+    fn environments(&self) -> &Source<usize, u8> {
+        &self.source
+    }
+
+    fn spec(&self) -> &Spec {
+        self.world.spec()
+    }
+
+    fn begin(&self, _: &Rng) {}
+
+    fn decide(
+        &mut self,
+        observations: &[u8],
+        _: &mut [()],
+        _: Wish<'_>,
+    ) -> Result<Vec<Decision<usize>>, AgentError> {
         let length = self.world.spec().observation_len();
         let decide = |o: &[u8]| {
             let action = o.iter().map(|&b| b as usize).sum::<usize>() % 6;
-            Decision { action, value: f64::from(self.weights[action]), members: Vec::new() }
+            Decision { action, value: f64::from(self.weights[action]), members: None }
         };
-        observations.chunks(length).map(decide).collect()
+        Ok(observations.chunks(length).map(decide).collect())
     }
 }

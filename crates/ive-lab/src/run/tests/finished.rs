@@ -1,7 +1,6 @@
 //! Finished runs: every damage to what they leave is noticed, and results of other runs are refused.
 
 use super::*;
-use crate::run::config::Config;
 use crate::run::status::{State, Status};
 
 /// What everybody who asks for the result is told: the result itself, `ive runs`, and whoever would go on.
@@ -79,9 +78,9 @@ fn too_many_greedy_episodes_are_refused_before_anything_is_written() {
     let dir = scratch();
     let run = dir.path().join("run");
     for greedy_episodes in [100_001, 1_000_000_000_000_000_000, usize::MAX] {
-        let options = RunOptions { greedy_episodes, ..options() };
-        assert_eq!(Config::new(&plan(&[]), &options).check().unwrap_err().code, 78);
-        let failure = go(&run, &plan(&[]), &options).unwrap_err();
+        let plan = Plan { greedy_episodes, ..plan(&[]) };
+        assert_eq!(plan.check().unwrap_err().code, 78);
+        let failure = go(&run, &plan, &options()).unwrap_err();
         assert!(failure.code == 78 && failure.message.contains("0 to 100000"), "{}", failure.message);
         assert!(!run.exists());
     }
@@ -102,4 +101,26 @@ fn learning_curves_of_short_runs_have_fifty_points() {
     assert_eq!(every(50, 10, &[]), 1);
     assert_eq!(every(50, 30_000, &["log_every=5000"]), 5000);
     assert_eq!(every(0, 30_000, &[]), 10_000);
+}
+
+/// What is left of a finished run without its checkpoints is all that reports need: it can be carried to another machine.
+#[test]
+fn a_finished_run_without_its_checkpoints_is_finished() {
+    let (dir, carried) = (finished_run(&[]), scratch());
+    for name in ["config.toml", RESULT, METRICS, "sessions.jsonl"] {
+        fs::copy(dir.path().join(name), carried.path().join(name)).unwrap();
+    }
+    assert_eq!(Status::of(carried.path()).state, State::Done);
+    let (here, there) =
+        [dir.path(), carried.path()].map(|run| go(run, &plan(&[]), &options()).unwrap()).into();
+    assert!(here.is_some() && here == there);
+    assert_eq!(metrics(dir.path()).unwrap(), metrics(carried.path()).unwrap());
+    let mut left: Vec<String> = fs::read_dir(carried.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["config.toml", METRICS, RESULT, "sessions.jsonl"], "nothing is written");
+    // Another run is not taken for it.
+    assert_eq!(go(carried.path(), &plan(&["rate=0.25"]), &options()).unwrap_err().code, 64);
 }

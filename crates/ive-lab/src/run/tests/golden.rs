@@ -7,11 +7,10 @@
 
 use std::path::PathBuf;
 
-use ive_agents::{Archive, Kind, Tensors};
+use ive_agents::{Kind, Tensors};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::run::config::Config;
 use crate::run::journal::Journal;
 
 /// The agents and the steps of their checkpoints.
@@ -79,9 +78,8 @@ fn copy(agent: &str, step: u64) -> tempfile::TempDir {
 fn checkpoints_of_version_0_1_go_on_to_the_same_result() {
     for (agent, step) in AGENTS {
         let dir = copy(agent, step);
-        let config = Config::read(dir.path()).unwrap();
-        let options = RunOptions { greedy_episodes: config.greedy_episodes, ..options() };
-        go(dir.path(), &config.plan, &options).unwrap().unwrap();
+        let plan = Plan::read(dir.path()).unwrap();
+        go(dir.path(), &plan, &options()).unwrap().unwrap();
         let expected = fs::read(folder(agent).join("expected.json")).unwrap();
         assert_eq!(summary(dir.path()), serde_json::from_slice::<Value>(&expected).unwrap(), "{agent}");
     }
@@ -113,23 +111,23 @@ fn thinned(mut tensors: Tensors) -> Tensors {
 fn make_golden_checkpoints() {
     for (agent, step) in AGENTS {
         let (world, preset, steps) = ("minatar:breakout", "smoke", Some(640));
-        let plan = resolve(&Request { agent, world, preset, steps, seed: 11, ..Request::default() }).unwrap();
+        let (seed, greedy_episodes) = (11, Some(5));
+        let request = Request { agent, preset, world, seed, steps, greedy_episodes, ..Request::default() };
+        let plan = resolve(&request).unwrap();
         let (dir, disk) = (scratch(), Disk::default());
-        let options = RunOptions { greedy_episodes: 5, ..options() };
-        let config = Config::new(&plan, &options).settle(dir.path(), &disk).unwrap();
+        let config = plan.clone().settle(dir.path(), &disk).unwrap();
         let mut journal = Journal::open(dir.path(), &disk, None).unwrap();
-        let mut trained = agents::make(&plan, "cpu").unwrap();
+        let mut trained = agents::make(&plan).unwrap();
         while trained.steps() < step {
             let mut news = Vec::new();
             trained.advance(&mut news).unwrap();
             news.iter().for_each(|each| journal.add(each).unwrap());
         }
-        let mut archive = Archive::saving();
-        trained.archive(&mut archive).unwrap();
-        let tensors = thinned(archive.into_tensors());
         let logs = journal.sync().unwrap();
         let mut checkpoints = Checkpoints::of(dir.path(), &disk);
-        assert!(checkpoints.save(&config, step, &tensors, logs).is_ok());
+        let mut state = checkpoints.collect(step, &mut |archive| trained.archive(archive)).unwrap();
+        state.tensors = thinned(state.tensors);
+        assert!(checkpoints.save(&config, state, logs).is_ok());
         let to = folder(agent);
         fs::create_dir_all(to.join("checkpoints")).unwrap();
         let checkpoint = format!("checkpoints/{step:012}");
@@ -139,7 +137,7 @@ fn make_golden_checkpoints() {
         let payload = fs::read(dir.path().join(format!("{checkpoint}.safetensors"))).unwrap();
         fs::write(to.join(format!("{checkpoint}.safetensors.folded")), fold(&payload)).unwrap();
         let copied = copy(agent, step);
-        go(copied.path(), &plan, &options).unwrap().unwrap();
+        go(copied.path(), &plan, &options()).unwrap().unwrap();
         fs::write(to.join("expected.json"), crate::store::pretty(&summary(copied.path()))).unwrap();
     }
 }

@@ -21,26 +21,28 @@ fn episodes_that_are_saved_after_every_round_end_as_if_nothing_had_happened() {
     ];
     for (name, world, episodes) in cases {
         let (plan, dir, disk) = (plan_of(name, world), scratch(), Disk::default());
-        let mut agent = make(&plan, "cpu").unwrap();
-        let mut whole = Greedy::new(&plan, episodes).unwrap();
+        let mut agent = make(&plan).unwrap();
+        let mut whole = Greedy::new(&mut *agent, &plan, episodes);
         while whole.returns().is_none() {
-            whole.round(&mut *agent).unwrap();
+            whole.round().unwrap();
         }
+        let expected = whole.returns();
+        drop(whole);
         let mut sessions = 0;
         let returns = loop {
-            let mut greedy = Greedy::new(&plan, episodes).unwrap();
+            let mut greedy = Greedy::new(&mut *agent, &plan, episodes);
             greedy.resume(dir.path(), &disk, "state").unwrap();
             if let Some(returns) = greedy.returns() {
                 break returns;
             }
-            greedy.round(&mut *agent).unwrap();
+            greedy.round().unwrap();
             greedy.save(dir.path(), &disk, "state").unwrap().unwrap();
             sessions += 1;
         };
         println!("{name} in {world}: {sessions} sessions, returns {returns:?}");
         assert!(sessions > 1);
-        assert_eq!(Some(returns), whole.returns(), "{name} in {world}");
-        let mut other = Greedy::new(&plan, episodes).unwrap();
+        assert_eq!(Some(returns), expected, "{name} in {world}");
+        let mut other = Greedy::new(&mut *agent, &plan, episodes);
         other.resume(dir.path(), &disk, "another state of the agent").unwrap();
         assert_eq!(other.over(), 0);
     }

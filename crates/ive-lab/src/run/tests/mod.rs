@@ -12,6 +12,7 @@ mod interruption;
 mod memory;
 mod power;
 mod refusal;
+mod segments;
 mod strangers;
 mod takeover;
 
@@ -28,22 +29,42 @@ use super::journal::METRICS;
 use super::*;
 use crate::settings::Change;
 
-/// The plan of a fake agent with these changes.
+/// The row of the fake agent among all agents.
+pub const FAKE: agents::Family = agents::Family {
+    presets: &[("default", fake::PRESET)],
+    learns: <fake::Fake as ive_agents::Player>::LEARNS,
+    check: |plan| agents::checked(plan, fake::Config::check),
+    schedules: |_| Ok(Vec::new()),
+    make: |making| {
+        let source = making.source::<fake::Fake>()?;
+        making.done(fake::Fake::new(agents::typed(making.plan)?, source, making.plan.seed))
+    },
+};
+
+/// The plan of a fake agent with these changes, and few greedy episodes.
 fn plan(changes: &[&str]) -> Plan {
     let changes: Vec<Change> = changes.iter().map(|c| Change::parse(c).unwrap()).collect();
     let request = Request {
         agent: "fake",
         world: "minatar:breakout",
         seed: 3,
+        greedy_episodes: Some(3),
         changes: &changes,
         ..Request::default()
     };
     resolve(&request).unwrap()
 }
 
-/// A checkpoint after every round, and few greedy episodes.
+/// A checkpoint after every round, in small segments. A round of the fake agent has 400 bytes of a log:
+/// segments of 330 bytes begin and end in the middle of a step, and some are too small to stay. Training waits for the disk, so that
+/// operations have a fixed order.
 fn options() -> RunOptions {
-    RunOptions { checkpoint_every: Duration::ZERO, greedy_episodes: 3, ..RunOptions::default() }
+    RunOptions {
+        checkpoint_every: Duration::ZERO,
+        segment_bytes: 330,
+        background: false,
+        ..RunOptions::default()
+    }
 }
 
 fn go(dir: &Path, plan: &Plan, options: &RunOptions) -> Outcome<Option<Finished>> {
@@ -74,6 +95,34 @@ fn copy(from: &Path) -> tempfile::TempDir {
     to
 }
 
+/// The names in `checkpoints/`, in order.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir.join(checkpoint::FOLDER)).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Whether a file in `checkpoints/` is a manifest.
+fn is_manifest(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "json")
+}
+
+/// The names in `checkpoints/` as they should be: at most two manifests and all that they name, nothing else.
+fn needed(dir: &Path) -> Vec<String> {
+    let manifests: Vec<String> = names(dir).into_iter().filter(|name| is_manifest(name)).collect();
+    assert!((1..=2).contains(&manifests.len()), "{manifests:?}");
+    let mut needed = manifests.clone();
+    for name in manifests {
+        let path = dir.join(checkpoint::FOLDER).join(name);
+        needed.extend(manifest::Manifest::read(&Disk::default(), &path).unwrap().files.into_keys());
+    }
+    needed.sort();
+    needed.dedup();
+    needed
+}
+
 /// A finished run in a directory of its own.
 fn finished_run(changes: &[&str]) -> tempfile::TempDir {
     let dir = scratch();
@@ -92,9 +141,9 @@ fn essence(dir: &Path) -> [Vec<u8>; 3] {
 #[test]
 fn run_leaves_what_it_promises_and_is_returned_as_it_is_afterwards() {
     let dir = finished_run(&[]);
-    let mut names: Vec<String> =
+    let mut found: Vec<String> =
         fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
+    found.sort();
     let promised = [
         "LOCK",
         "checkpoints",
@@ -104,11 +153,11 @@ fn run_leaves_what_it_promises_and_is_returned_as_it_is_afterwards() {
         "result.json",
         "sessions.jsonl",
     ];
-    assert_eq!(names, promised);
+    assert_eq!(found, promised);
     let before = essence(dir.path());
     let result = go(dir.path(), &plan(&[]), &options()).unwrap().unwrap();
     assert_eq!((result.steps, result.greedy.len()), (1000, 3));
-    assert_eq!(result.state, blake3::hash(&before[2]).to_string());
+    assert_eq!(names(dir.path()), needed(dir.path()));
     assert_eq!(essence(dir.path()), before);
     let curve = metrics(dir.path()).unwrap();
     assert_eq!(

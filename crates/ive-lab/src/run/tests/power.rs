@@ -62,7 +62,7 @@ impl Scene {
 
     fn recovered(&self) -> Option<u64> {
         let (disk, dir) = (&self.disk(), Self::dir());
-        let config = Config::read_on(disk, dir).ok()?;
+        let config = Plan::read_on(disk, dir).ok()?;
         let whole = |manifest: &manifest::Manifest| journal::Journal::check(manifest, dir, disk);
         let found = Checkpoints::of(dir, disk).load(&config, whole, |what| panic!("{what}")).unwrap();
         found.map(|checkpoint| checkpoint.manifest.step)

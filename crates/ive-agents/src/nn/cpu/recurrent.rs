@@ -1,0 +1,168 @@
+//! The elementwise half of recurrent cells; the matrix products before it are dense layers.
+
+use multiversion::multiversion;
+
+use super::functions::{sigmoid, tanh};
+use crate::nn::graph::Squash;
+
+/// What a step of an LSTM leaves behind.
+#[derive(Debug)]
+pub struct Outputs<'a> {
+    /// Activations of the gates, `[rows, 4 units]`.
+    pub active: &'a mut [f32],
+    /// c'.
+    pub cell: &'a mut [f32],
+    /// squash(c').
+    pub squashed: &'a mut [f32],
+    /// h'.
+    pub hidden: &'a mut [f32],
+}
+
+/// `c' = σ(f + 1) c + σ(i) tanh(g)`, `h' = σ(o) squash(c')` for gates i, g, f, o side by side.
+#[multiversion(targets = "simd")]
+pub fn lstm(gates: &[f32], past: &[f32], units: usize, squash: Squash, out: Outputs<'_>) {
+    match squash {
+        Squash::Tanh => forwards(gates, past, units, tanh, out),
+        Squash::Relu => forwards(gates, past, units, relu, out),
+    }
+}
+
+/// max(x, 0); what is not a number stays so.
+#[inline(always)]
+fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+#[inline(always)]
+fn forwards(gates: &[f32], past: &[f32], units: usize, squash: impl Fn(f32) -> f32, out: Outputs<'_>) {
+    let rows = gates.chunks_exact(4 * units).zip(out.active.chunks_exact_mut(4 * units));
+    let past = past.chunks_exact(units);
+    let new = out.cell.chunks_exact_mut(units).zip(out.squashed.chunks_exact_mut(units));
+    for (((gates, active), past), ((cell, squashed), hidden)) in
+        rows.zip(past).zip(new.zip(out.hidden.chunks_exact_mut(units)))
+    {
+        let [i, g, f, o] = quarters(gates, units);
+        let (ai, rest) = active.split_at_mut(units);
+        let (ag, rest) = rest.split_at_mut(units);
+        let (af, ao) = rest.split_at_mut(units);
+        for j in 0..units {
+            ai[j] = sigmoid(i[j]);
+            ag[j] = tanh(g[j]);
+            af[j] = sigmoid(f[j] + 1.0);
+            ao[j] = sigmoid(o[j]);
+            cell[j] = af[j] * past[j] + ai[j] * ag[j];
+            squashed[j] = squash(cell[j]);
+            hidden[j] = ao[j] * squashed[j];
+        }
+    }
+}
+
+#[inline(always)]
+fn quarters(gates: &[f32], units: usize) -> [&[f32]; 4] {
+    [0, 1, 2, 3].map(|gate| &gates[gate * units..][..units])
+}
+
+/// What the way back of an LSTM needs of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a> {
+    /// Activations of the gates.
+    pub active: &'a [f32],
+    /// squash(c').
+    pub squashed: &'a [f32],
+    /// c.
+    pub past: &'a [f32],
+}
+
+/// Gradients of the gates and of c, from those of h' and c'.
+#[multiversion(targets = "simd")]
+pub fn lstm_back(kept: Kept<'_>, units: usize, squash: Squash, slopes: [&[f32]; 2], out: [&mut [f32]; 2]) {
+    match squash {
+        Squash::Tanh => backwards(kept, units, |y| 1.0 - y * y, slopes, out),
+        Squash::Relu => backwards(kept, units, |y| if y > 0.0 { 1.0 } else { 0.0 }, slopes, out),
+    }
+}
+
+/// `slope` is the derivative of the squashing as a function of its value.
+#[inline(always)]
+fn backwards(
+    kept: Kept<'_>,
+    units: usize,
+    slope: impl Fn(f32) -> f32,
+    [d_hidden, d_cell]: [&[f32]; 2],
+    [d_gates, d_past]: [&mut [f32]; 2],
+) {
+    let Kept { active, squashed, past } = kept;
+    for r in 0..d_hidden.len() / units {
+        let here = r * units..(r + 1) * units;
+        let [i, g, f, o] = quarters(&active[4 * here.start..4 * here.end], units);
+        let (di, rest) = d_gates[4 * here.start..4 * here.end].split_at_mut(units);
+        let (dg, rest) = rest.split_at_mut(units);
+        let (df, do_) = rest.split_at_mut(units);
+        let (squashed, past) = (&squashed[here.clone()], &past[here.clone()]);
+        let (d_hidden, d_cell, d_past) = (&d_hidden[here.clone()], &d_cell[here.clone()], &mut d_past[here]);
+        for j in 0..units {
+            let (dh, s) = (d_hidden[j], squashed[j]);
+            let dc = d_cell[j] + dh * o[j] * slope(s);
+            di[j] = dc * g[j] * i[j] * (1.0 - i[j]);
+            dg[j] = dc * i[j] * (1.0 - g[j] * g[j]);
+            df[j] = dc * past[j] * f[j] * (1.0 - f[j]);
+            do_[j] = dh * s * o[j] * (1.0 - o[j]);
+            d_past[j] = dc * f[j];
+        }
+    }
+}
+
+/// `u = σ(xᵤ + hᵤ)`, `r = σ(xᵣ + hᵣ)`, `n = tanh(x_c + r h_c)`, `h' = u h + (1 − u) n` for input, recurrent product and
+/// state; keeps u, r, n side by side.
+#[multiversion(targets = "simd")]
+pub fn gru([input, recurrent, hidden]: [&[f32]; 3], units: usize, active: &mut [f32], out: &mut [f32]) {
+    for r in 0..out.len() / units {
+        let (here, gates) = (r * units..(r + 1) * units, 3 * r * units..3 * (r + 1) * units);
+        let ([xu, xr, xc], [hu, hr, hc]) =
+            (thirds(&input[gates.clone()], units), thirds(&recurrent[gates.clone()], units));
+        let (u, rest) = active[gates].split_at_mut(units);
+        let (reset, n) = rest.split_at_mut(units);
+        let (hidden, out) = (&hidden[here.clone()], &mut out[here]);
+        for j in 0..units {
+            u[j] = sigmoid(xu[j] + hu[j]);
+            reset[j] = sigmoid(xr[j] + hr[j]);
+            n[j] = tanh(xc[j] + reset[j] * hc[j]);
+            out[j] = u[j] * hidden[j] + (1.0 - u[j]) * n[j];
+        }
+    }
+}
+
+#[inline(always)]
+fn thirds(gates: &[f32], units: usize) -> [&[f32]; 3] {
+    [0, 1, 2].map(|gate| &gates[gate * units..][..units])
+}
+
+/// Gradients of input, recurrent product and state, given what was kept, the recurrent product and the state.
+#[multiversion(targets = "simd")]
+pub fn gru_back(
+    [active, recurrent, hidden]: [&[f32]; 3],
+    units: usize,
+    dy: &[f32],
+    [d_input, d_recurrent, d_hidden]: [&mut [f32]; 3],
+) {
+    for row in 0..dy.len() / units {
+        let (here, gates) = (row * units..(row + 1) * units, 3 * row * units..3 * (row + 1) * units);
+        let [u, r, n] = thirds(&active[gates.clone()], units);
+        let hc = &recurrent[gates.clone()][2 * units..];
+        let (xu, rest) = d_input[gates.clone()].split_at_mut(units);
+        let (xr, xc) = rest.split_at_mut(units);
+        let (hu, rest) = d_recurrent[gates].split_at_mut(units);
+        let (hr, d_hc) = rest.split_at_mut(units);
+        let (hidden, dy, d_hidden) = (&hidden[here.clone()], &dy[here.clone()], &mut d_hidden[here]);
+        for j in 0..units {
+            let d = dy[j];
+            let du = d * (hidden[j] - n[j]) * u[j] * (1.0 - u[j]);
+            let dn = d * (1.0 - u[j]) * (1.0 - n[j] * n[j]);
+            let dr = dn * hc[j] * r[j] * (1.0 - r[j]);
+            (xu[j], hu[j]) = (du, du);
+            (xr[j], hr[j]) = (dr, dr);
+            (xc[j], d_hc[j]) = (dn, dn * r[j]);
+            d_hidden[j] = d * u[j];
+        }
+    }
+}

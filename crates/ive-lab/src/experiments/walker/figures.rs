@@ -1,0 +1,133 @@
+//! Learning curves by η, final returns beside the paper's, and what the planners did.
+
+use super::published::{Method, table};
+use super::run::{Record, of};
+use super::score::{Measure, PLANS, RETURN, scores};
+use super::sweep::Settings;
+use super::tables::over_seeds;
+use crate::exit::Outcome;
+use crate::experiments::runs::record::{Point, curve};
+use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
+
+/// Panels to a row.
+const COLUMNS: usize = 2;
+
+/// All figures, of the thresholds that have a finished run.
+pub fn all(settings: &Settings, records: &[Record], methods: &[Method]) -> Outcome<Vec<Figure>> {
+    let has = |eta: &&f64| methods.iter().any(|&m| of(settings, records, **eta, m).next().is_some());
+    let thresholds: Vec<f64> = settings.thresholds.iter().filter(has).copied().collect();
+    let mut figures = Vec::new();
+    if !thresholds.is_empty() {
+        figures.push(learning(settings, records, &thresholds, methods)?);
+        figures.push(finals(settings, records, &thresholds, methods)?);
+        figures.extend(plans(settings, records, &thresholds, methods)?);
+    }
+    Ok(figures)
+}
+
+/// A curve over thousands of steps, in the colour of its method.
+fn drawn(method: Method, points: &[Point]) -> Curve {
+    let spread = points.iter().map(|p| p.2).collect::<Vec<_>>();
+    Curve {
+        label: method.label().to_owned(),
+        colour: method.colour(),
+        points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
+        spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
+        width: 2.0,
+        dashed: false,
+    }
+}
+
+/// The highest end of a band.
+fn highest(curves: &[Curve]) -> f64 {
+    let ends = curves.iter().flat_map(|c| {
+        let spread = c.spread.iter().copied().chain(std::iter::repeat(0.0));
+        c.points.iter().zip(spread).map(|(p, e)| p.1 + e)
+    });
+    ends.fold(0.0, f64::max)
+}
+
+fn panel(title: String, y: &str, curves: Vec<Curve>, legend: bool) -> Panel {
+    let top = 1.08 * highest(&curves).max(1e-3);
+    let x = "thousand steps".into();
+    Panel { title, x, y: y.into(), curves, y_range: Some((0.0, top)), legend, ..Panel::default() }
+}
+
+fn learning(
+    settings: &Settings,
+    records: &[Record],
+    thresholds: &[f64],
+    methods: &[Method],
+) -> Outcome<Figure> {
+    let one = |(i, &eta): (usize, &f64)| {
+        let of_method =
+            |&m: &Method| drawn(m, &curve(of(settings, records, eta, m), RETURN, settings.curve_points));
+        panel(format!("η = {eta}"), "training return", methods.iter().map(of_method).collect(), i == 0)
+    };
+    let panels: Vec<Panel> = thresholds.iter().enumerate().map(one).collect();
+    let caption = "Learning curves by η: return of training episodes, which contain noise (rewards below η are zero), mean and standard \
+                   error over seeds.";
+    plot::lines("table1_curves", caption, &panels, COLUMNS)
+}
+
+fn finals(
+    settings: &Settings,
+    records: &[Record],
+    thresholds: &[f64],
+    methods: &[Method],
+) -> Outcome<Figure> {
+    let one = |&eta: &f64| {
+        let mut dots = Vec::new();
+        for (i, &method) in methods.iter().enumerate() {
+            let mut add = |marker, shift: f64, (mean, error): (f64, f64)| {
+                if mean.is_finite() {
+                    let points = vec![((i + 1) as f64 + shift, mean, error)];
+                    dots.push(Dots { marker, colour: method.colour(), points });
+                }
+            };
+            add(Marker::Circle, -0.15, over_seeds(&scores(settings, records, eta, method, Measure::Final)));
+            if let Some(paper) = table(method, eta) {
+                add(Marker::Diamond, 0.15, paper);
+            }
+        }
+        DotPanel {
+            title: format!("η = {eta}"),
+            y: "final return".into(),
+            categories: methods.iter().map(|m| m.label().replace("(5)", "")).collect(),
+            dots,
+        }
+    };
+    let panels: Vec<DotPanel> = thresholds.iter().map(one).collect();
+    let legend = [(Marker::Circle, "ours"), (Marker::Diamond, "the paper, 1M steps")];
+    let caption = "Table 1 as a picture: final return, mean and standard error over seeds, beside the published one where the paper has that η.";
+    plot::dots("table1_final", caption, &panels, &legend, COLUMNS)
+}
+
+/// What the planners did at the threshold in focus, or at the last one that was run.
+fn plans(
+    settings: &Settings,
+    records: &[Record],
+    thresholds: &[f64],
+    methods: &[Method],
+) -> Outcome<Option<Figure>> {
+    let focus = thresholds.iter().find(|eta| **eta == settings.focus).or(thresholds.last());
+    let Some(&eta) = focus else { return Ok(None) };
+    let mut panels = Vec::new();
+    for (name, title) in PLANS {
+        let of_method =
+            |&m: &Method| drawn(m, &curve(of(settings, records, eta, m), name, settings.curve_points));
+        let curves: Vec<Curve> =
+            methods.iter().map(of_method).filter(|curve| !curve.points.is_empty()).collect();
+        if !curves.is_empty() {
+            panels.push(panel(title.to_owned(), "", curves, false));
+        }
+    }
+    // The legend belongs to the panel with most methods.
+    let Some(richest) = panels.iter_mut().max_by_key(|p| p.curves.len()) else { return Ok(None) };
+    richest.legend = true;
+    let caption = format!(
+        "What the planners did at η = {eta}, means and standard errors over seeds: the share of decisions that σ changed, how far \
+         planning moved the first action, σ of the chosen plan, the spread of the actor, and what was imagined against what was realised."
+    );
+    plot::lines("table1_plans", &caption, &panels, COLUMNS).map(Some)
+}

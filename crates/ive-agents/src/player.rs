@@ -138,6 +138,11 @@ pub struct Further {
     pub scores: Vec<f64>,
 }
 
+impl Further {
+    /// The name of σ over explicit value heads, of agents that have several.
+    pub const EVE: &'static str = "σ-EVE";
+}
+
 /// Members of the implicit value ensemble of one state or action, with their k.
 ///
 /// ```

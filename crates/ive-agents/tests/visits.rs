@@ -6,7 +6,7 @@ use ive::Members;
 use ive_agents::Evaluate;
 use ive_agents::evaluation::{Visit, Visited};
 use ive_agents::muesli::{Config, Muesli, further};
-use ive_agents::{AgentError, Player};
+use ive_agents::{AgentError, Further, Player};
 use ive_envs::registry::Registered;
 
 fn agent() -> Muesli {
@@ -53,7 +53,7 @@ fn a_visit_can_be_repeated_and_places_do_not_disturb_each_other() {
     assert_eq!(first.episodes, both.episodes[..3]);
     assert!(both.states.starts_with(&first.states) && first.states.len() < both.states.len());
     assert!(both.states.iter().skip(first.states.len()).all(|state| state.place == 1));
-    assert_eq!(both.further, [further::SEQUENCES, further::SEQUENCES_WITH_ZERO, further::HEADS]);
+    assert_eq!(both.further, [further::SEQUENCES, further::SEQUENCES_WITH_ZERO, Further::EVE]);
     let scores = both.states.iter().flat_map(|state| &state.further);
     assert!(scores.copied().all(|x| x.is_finite() && x >= 0.0));
 }

@@ -140,7 +140,7 @@ impl<E: Observed> Dreamer<E> {
                 let row: Vec<f64> = row.iter().map(|&x| x.into()).collect();
                 ive::standard_deviation(&row, 0).unwrap_or(f64::NAN)
             };
-            scores.push(("σ-EVE", values.chunks_exact(n).map(spread).collect()));
+            scores.push((Further::EVE, values.chunks_exact(n).map(spread).collect()));
         }
         scores.into_iter().map(|(name, scores)| Further { name, scores }).collect()
     }

@@ -13,8 +13,6 @@ const PATHS: usize = 100;
 pub const SEQUENCES: &str = "σ-IVE of 100 sequences";
 /// The same over k = 0..5.
 pub const SEQUENCES_WITH_ZERO: &str = "σ-IVE of 100 sequences, with k = 0";
-/// σ of the explicit value heads, where there are several.
-pub const HEADS: &str = "σ-EVE";
 /// The stream of a situation from which the sequences are drawn.
 const STREAM: u64 = 0x6d61_6e79;
 
@@ -39,7 +37,7 @@ pub(super) fn scores(
     let mut all = vec![(SEQUENCES, many), (SEQUENCES_WITH_ZERO, with_zero)];
     if muesli.config().value_heads > 1 {
         let heads = muesli.head_values(observations);
-        all.push((HEADS, heads.iter().map(|values| sigma(values)).collect::<Result<_, _>>()?));
+        all.push((Further::EVE, heads.iter().map(|values| sigma(values)).collect::<Result<_, _>>()?));
     }
     Ok(all.into_iter().map(|(name, scores)| Further { name, scores }).collect())
 }

@@ -27,7 +27,7 @@ use crate::learner::{Learner, Optimiser};
 use crate::minatar::{self, Boards};
 use crate::nn::cpu::descent::Adam;
 use crate::nn::{Backend, Executor};
-use crate::player::{Decision, Estimates, Player, Source, Wish};
+use crate::player::{Decision, Estimates, Further, Player, Source, Wish};
 use crate::streams::{ACTING, ENVIRONMENTS, INITIAL, REPLAY};
 
 /// A value prediction network in training.
@@ -439,6 +439,14 @@ impl Player for Vpn {
             });
         }
         Ok(decisions)
+    }
+
+    /// σ-EVE, where there are several value heads.
+    fn further(&mut self, observations: &[u8], _: &[()]) -> Result<Vec<Further>, AgentError> {
+        if self.config.value_heads == 1 {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Further { name: Further::EVE, scores: self.explicit(observations)?.std() }])
     }
 }
 

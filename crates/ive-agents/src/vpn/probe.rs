@@ -37,7 +37,7 @@ pub fn planner(net: &Network, config: &Config, parameters: &[f32]) -> Planner {
 mod tests {
     use super::*;
     use crate::vpn::{Ends, Reduction, Vpn};
-    use crate::{Agent, Archive, Decision, Player, Wish};
+    use crate::{Agent, Archive, Decision, Further, Player, Wish};
     use ive_envs::minatar::{Game, Options, make};
     use ive_envs::{ByteEnvironment, Environment};
     use std::sync::Arc;
@@ -162,6 +162,10 @@ mod tests {
                 assert!((decision.value - mean).abs() < 1e-5, "{} and {mean}", decision.value);
             }
             assert_eq!(ensemble.std().iter().all(|s| *s > 1e-4), value_heads > 1, "{:?}", ensemble.std());
+            let further = agent.further(&boards, &[]).unwrap();
+            let names: Vec<&str> = further.iter().map(|f| f.name).collect();
+            assert_eq!(names, if value_heads > 1 { vec![Further::EVE] } else { vec![] });
+            assert!(further.iter().all(|f| f.scores == ensemble.std()));
         }
     }
 }

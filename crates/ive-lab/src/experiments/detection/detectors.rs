@@ -1,8 +1,8 @@
 //! What says that a state is out of distribution: one number for each state, high for strange ones.
 
 use ive::{mean, standard_deviation};
-use ive_agents::Estimates;
 use ive_agents::evaluation::Scores;
+use ive_agents::{Estimates, Further};
 
 /// A smaller |μ| counts as this one where σ is divided by it.
 const SMALLEST_MU: f64 = 1e-9;
@@ -22,26 +22,35 @@ pub enum Detector {
     Surprise,
     /// Random network distillation.
     Novelty,
+    /// σ-EVE over the value heads, of agents that have several.
+    Heads,
 }
 
 impl Detector {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Sigma, Self::SigmaWithZero, Self::Relative, Self::LowValue, Self::Surprise, Self::Novelty];
+    pub const ALL: [Self; 7] = [
+        Self::Sigma,
+        Self::SigmaWithZero,
+        Self::Relative,
+        Self::LowValue,
+        Self::Surprise,
+        Self::Novelty,
+        Self::Heads,
+    ];
 
     /// In files.
     pub fn key(self) -> &'static str {
-        ["sigma", "sigma_with_zero", "relative", "low_value", "surprise", "novelty"][self as usize]
+        ["sigma", "sigma_with_zero", "relative", "low_value", "surprise", "novelty", "heads"][self as usize]
     }
 
     /// In tables.
     pub fn label(self) -> &'static str {
-        ["σ, k=1..5", "σ, k=0..5", "σ/|μ|", "low value", "one-step surprise", "RND"][self as usize]
+        ["σ, k=1..5", "σ, k=0..5", "σ/|μ|", "low value", "one-step surprise", "RND", "σ-EVE"][self as usize]
     }
 
     /// In figures.
     pub fn colour(self) -> &'static str {
-        ["#d55e00", "#e69f00", "#cc79a7", "#0072b2", "#009e73", "#777777"][self as usize]
+        ["#d55e00", "#e69f00", "#cc79a7", "#0072b2", "#009e73", "#777777", "#56b4e9"][self as usize]
     }
 
     /// Its scores, of an agent that was asked for the members 0..n.
@@ -55,6 +64,7 @@ impl Detector {
             Self::LowValue => each(|m| -mean(later(m))),
             Self::Surprise => Some(said.surprise.clone()),
             Self::Novelty => (!said.novelty.is_empty()).then(|| said.novelty.clone()),
+            Self::Heads => said.further.iter().find(|f| f.name == Further::EVE).map(|f| f.scores.clone()),
         }
     }
 }
@@ -90,7 +100,10 @@ mod tests {
         assert_eq!(of(Detector::Sigma), Some(1.0));
         assert!((of(Detector::SigmaWithZero).unwrap() - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!((of(Detector::Relative), of(Detector::LowValue)), (Some(0.5), Some(-2.0)));
-        assert_eq!((of(Detector::Surprise), of(Detector::Novelty)), (Some(7.0), None));
+        assert_eq!(
+            (of(Detector::Surprise), of(Detector::Novelty), of(Detector::Heads)),
+            (Some(7.0), None, None)
+        );
         assert!(Detector::ALL.iter().enumerate().all(|(i, d)| *d as usize == i));
     }
 }

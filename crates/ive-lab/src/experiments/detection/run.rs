@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::detectors::Detector;
 use super::survey::{Asked, ask};
 use super::sweep::{Cell, Settings};
 use super::{analysis, gridworld};
@@ -33,6 +34,7 @@ fn question(settings: &Settings) -> Outcome<Value> {
         object.remove(key);
     }
     object.insert("longest".to_owned(), settings.longest().into());
+    object.insert("detectors".to_owned(), Detector::ALL.map(Detector::key).to_vec().into());
     Ok(all)
 }
 

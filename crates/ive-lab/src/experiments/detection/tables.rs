@@ -2,14 +2,14 @@
 
 use ive::mean_and_error;
 
-use super::analysis::{Effect, View, gain, over_shifts, risk};
+use super::analysis::{Effect, View, corrupted, gain, over_shifts, risk};
 use super::detectors::Detector;
 use super::gridworld::Outcome as Grid;
 use super::survey::{Asked, Found, Risk};
 use super::sweep::{BASE, Cell};
 use crate::exit::Outcome;
 use crate::experiments::minatar::published::title;
-use crate::experiments::runs::compare::pair;
+use crate::experiments::runs::compare::{pair, paired};
 use crate::report::table::{Table, grouped};
 
 /// Tables of the report, each with a file name.
@@ -18,6 +18,7 @@ pub fn all(view: &View<'_>, grid: &[Grid]) -> Outcome<Vec<(&'static str, Table)>
         ("detection_auroc", shifts(view, "AUROC", |found| found.auroc)?),
         ("detection_fpr95", shifts(view, "FPR95 (0 is best)", |found| found.fpr95)?),
         ("detection_summary", summary(view)?),
+        ("detection_variants", variants(view)?),
         ("detection_return", returns(view)),
         ("detection_guard", guards(view)?),
     ];
@@ -93,6 +94,43 @@ fn summary(view: &View<'_>) -> Outcome<Table> {
         }
     }
     Ok(table)
+}
+
+/// What a change of the agent's settings does to its signal, run by run of the same game and seed.
+fn variants(view: &View<'_>) -> Outcome<Table> {
+    let longest = view.settings.longest();
+    let caption = format!(
+        "Changed agents minus agents without changes after {} steps, runs of the same game and seed paired: AUROC averaged over corruptions, risk (below 0: \
+         better than without the change), and greedy return in shares of the return without the change. Means over games and seeds [95 % t interval over seeds].",
+        grouped(longest)
+    );
+    let mut table = Table::new(
+        &caption,
+        &["agent", "σ, k=1..5", "σ, k=0..5", "σ/|μ|", "low value", "risk of σ", "return"],
+    );
+    let sigmas = [Detector::Sigma, Detector::SigmaWithZero, Detector::Relative, Detector::LowValue];
+    for variant in view.settings.all_variants().filter(|v| *v != BASE) {
+        let difference = |of: &dyn Fn(&Asked) -> Option<f64>| -> Outcome<String> {
+            let [changed, base] = [variant, BASE].map(|v| view.strata(v, longest, of));
+            Ok(cell(Effect::of(&paired(&changed, &base))?))
+        };
+        let mut row = vec![variant.to_owned()];
+        for detector in sigmas {
+            row.push(difference(&|asked| corrupted(asked, detector))?);
+        }
+        row.push(difference(&|asked| risk(asked, Detector::Sigma, |r| r.ordinary))?);
+        row.push(cell(Effect::of(&relative_returns(view, variant, longest))?));
+        table.row(row);
+    }
+    Ok(table)
+}
+
+/// Greedy returns of changed agents minus those of the base, in shares of the mean return of the base on that game.
+fn relative_returns(view: &View<'_>, variant: &str, steps: u64) -> Vec<Vec<f64>> {
+    let [changed, base] = [variant, BASE].map(|v| view.strata(v, steps, &|asked| Some(asked.greedy)));
+    let pairs = paired(&changed, &base);
+    let usual = base.iter().map(|runs| ive::mean(&runs.iter().map(|run| run.1).collect::<Vec<_>>()));
+    pairs.into_iter().zip(usual).map(|(runs, usual)| runs.iter().map(|x| x / usual).collect()).collect()
 }
 
 /// What the agents are worth.

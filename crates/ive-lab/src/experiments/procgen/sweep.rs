@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ive_agents::muesli::further::{HEADS, SEQUENCES};
+use ive_agents::Further;
+use ive_agents::muesli::further::SEQUENCES;
 use ive_envs::procgen::{Game, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -111,7 +112,7 @@ impl Judged {
         },
         Self {
             word: "heads",
-            score: HEADS,
+            score: Further::EVE,
             symbol: "σ-EVE",
             how: "the values of explicit heads",
             figure: "Fig. 12",

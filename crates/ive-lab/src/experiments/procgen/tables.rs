@@ -1,7 +1,8 @@
 //! Figure 4 as a table, other readings of σ, who has learned, and tables for programs.
 
 use ive::mean_and_error;
-use ive_agents::muesli::further::{HEADS, SEQUENCES, SEQUENCES_WITH_ZERO};
+use ive_agents::Further;
+use ive_agents::muesli::further::{SEQUENCES, SEQUENCES_WITH_ZERO};
 
 use super::analysis::{auroc, of, per_run};
 use super::evaluate::{SIGMA, SIGMA_RELATIVE, SIGMA_WITH_ZERO, Set};
@@ -145,7 +146,7 @@ pub fn signals(settings: &Settings, runs: &[Tested]) -> Outcome<Table> {
             read(SIGMA_RELATIVE, By::Agent)?,
             read(SEQUENCES, By::Agent)?,
             read(SEQUENCES_WITH_ZERO, By::Agent)?,
-            read(HEADS, By::Agent)?,
+            read(Further::EVE, By::Agent)?,
             read(SIGMA, By::Random)?,
         ]);
     }
@@ -183,7 +184,7 @@ pub fn learned(settings: &Settings, runs: &[Tested]) -> Table {
 
 /// One row per run and set of states, for programs.
 pub fn runs(settings: &Settings, runs: &[Tested]) -> Outcome<Table> {
-    let scores = [SIGMA, SIGMA_WITH_ZERO, SIGMA_RELATIVE, SEQUENCES, SEQUENCES_WITH_ZERO, HEADS];
+    let scores = [SIGMA, SIGMA_WITH_ZERO, SIGMA_RELATIVE, SEQUENCES, SEQUENCES_WITH_ZERO, Further::EVE];
     let first = [
         "game",
         "levels",

@@ -9,6 +9,7 @@ mod divergence;
 mod ensemble;
 mod guard;
 mod metrics;
+mod onnx;
 mod sampled;
 mod trained;
 mod worlds;
@@ -27,6 +28,8 @@ mod _ive {
     use crate::metrics::{
         aupr, auroc, binomial_interval, bootstrap_interval, detection, fpr95, risk_coverage, roc, spearman,
     };
+    #[pymodule_export]
+    use crate::onnx::Onnx;
     #[pymodule_export]
     use crate::sampled::{SampledEnsemble, average, sampled_std};
     #[pymodule_export]

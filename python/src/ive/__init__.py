@@ -11,6 +11,7 @@ Uncertainty*.
     sigma = path.ensemble(members=range(1, 6)).std()
     guard = ive.Guard.calibrate(held_out_sigma, rate=0.01)             # an alarm with a stated false-alarm rate
     agent = ive.load("runs/breakout-mu-ive-0")                         # an agent that `ive train` has trained
+    model = ive.load_onnx("folder")                                    # a model exported to ONNX
 
 Everything is on one page: docs/python.md.
 """
@@ -37,6 +38,7 @@ from ._metrics import (
     roc,
     spearman,
 )
+from ._onnx import OnnxModel, load_onnx
 from ._trained import Decisions, Trained, load
 from ._unroll import Rollout, branch, unroll, unroll_recurrent_fn
 
@@ -51,6 +53,7 @@ __all__ = [
     "Ensemble",
     "Estimate",
     "Guard",
+    "OnnxModel",
     "RiskCoverage",
     "Rollout",
     "SampledEnsemble",
@@ -68,6 +71,7 @@ __all__ = [
     "fpr95",
     "jensen_shannon",
     "load",
+    "load_onnx",
     "make",
     "make_vec",
     "risk_coverage",

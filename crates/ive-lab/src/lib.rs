@@ -15,6 +15,7 @@ mod exit;
 mod experiments;
 mod lock;
 mod output;
+mod pages;
 mod progress;
 mod report;
 mod run;

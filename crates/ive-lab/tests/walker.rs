@@ -95,6 +95,10 @@ fn odd_starts_are_told_from_ordinary_ones_by_every_score() {
     let csv = std::fs::read_to_string(dir.0.join("scores.csv")).unwrap();
     assert_eq!(csv.lines().filter(|line| line.starts_with("start: air,")).count(), 32);
     assert!(dir.0.join("starts.png").metadata().unwrap().len() > 1000);
+    let watched = dir.ive("eval r --episodes 1 --plot episode.png --gif episode.gif");
+    assert!(watched.status.success(), "{}", text(&watched.stderr));
+    let begins = |file: &str, with: &[u8]| std::fs::read(dir.0.join(file)).unwrap().starts_with(with);
+    assert!(begins("episode.png", b"\x89PNG") && begins("episode.gif", b"GIF89a"));
 }
 
 #[test]

@@ -206,7 +206,8 @@ fn write_files(args: &EvalArgs, episodes: &[Episode], plan: &Plan, steps: u64, d
         file::write(path, show::csv(episodes).as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        let occasion = portrait::Occasion { agent: &trained(plan, steps), discount };
+        let occasion =
+            portrait::Occasion { agent: &trained(plan, steps), environment: &plan.world, discount };
         file::write(path, &portrait::draw(&episodes[0], occasion)?)?;
     }
     if let Some(path) = &args.gif {

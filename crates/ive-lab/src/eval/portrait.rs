@@ -1,7 +1,9 @@
 //! The portrait of an episode: what the agent expected, what came, where it was unsure, and what it saw.
 
+use ive_envs::Sight;
+
 use super::episode::{Episode, Step};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::experiments::minatar::published;
 use crate::report::film::{Band, Curve, Film, Strip};
 use crate::report::plot::colour;
@@ -11,15 +13,20 @@ use crate::report::plot::colour;
 pub struct Occasion<'a> {
     /// Who plays, `mu-ive after 300 000 steps of training`.
     pub agent: &'a str,
+    /// Where, `walker:walk`.
+    pub environment: &'a str,
     /// γ of the realised return.
     pub discount: f64,
 }
 
 /// Draws an episode that was watched, as PNG.
 pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
-    let Occasion { agent, discount } = occasion;
-    let (game, boards) = episode.boards()?;
-    let name = published::title(game);
+    let Occasion { agent, environment, discount } = occasion;
+    let name = match episode.sights.first() {
+        Some(Sight::Board { game, .. }) => published::title(*game),
+        Some(Sight::Pixels { .. }) => environment,
+        None => return Err(Failure::internal("nobody watched the episode")),
+    };
     let of = |number: &dyn Fn(&Step) -> f64| episode.steps.iter().map(number).collect::<Vec<f64>>();
     let curve = |label: String, colour, values| Curve { label, colour, values };
     let set = episode.members.as_ref().map(ToString::to_string);
@@ -79,8 +86,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
             episode.steps.len(),
             episode.total()
         ),
-        game,
-        sights: &boards,
+        sights: &episode.sights,
         rewards: of(&|step| step.reward),
         strips,
         highlight,

@@ -7,8 +7,8 @@ use kuva::backend::png::PngBackend;
 use kuva::render::color::Color;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
 
-use super::board::board;
-use super::plot::{line, rect, text};
+use super::board::sight;
+use super::plot::{line, text};
 use crate::exit::{Failure, Outcome};
 
 const WIDTH: f64 = 800.0;
@@ -65,10 +65,8 @@ impl Exhibit {
         }
         for (i, row) in self.rows.iter().enumerate() {
             let top = top + row_height * i as f64;
-            match &row.sight {
-                Some(Sight::Board { game, cells }) => board(out, *game, cells, (16.0, top), BOARD),
-                Some(Sight::Pixels { side, rgb }) => picture(out, *side, rgb, (16.0, top)),
-                None => {}
+            if let Some(seen) = &row.sight {
+                sight(out, seen, (16.0, top), BOARD);
             }
             out.push(text(88.0, top + BOARD / 2.0 + 4.0, &row.label, 13, TextAnchor::Start, false));
             for (k, (&(area, interval), (_, colour))) in row.areas.iter().zip(&self.detectors).enumerate() {
@@ -96,15 +94,6 @@ impl Exhibit {
             left += width;
         }
         places
-    }
-}
-
-/// A picture with its top left corner here, as large as a board.
-fn picture(out: &mut Vec<Primitive>, side: usize, rgb: &[u8], (left, top): (f64, f64)) {
-    let pixel = BOARD / side as f64;
-    for (i, colour) in rgb.chunks_exact(3).enumerate() {
-        let (x, y) = (left + (i % side) as f64 * pixel, top + (i / side) as f64 * pixel);
-        out.push(rect(x, y, pixel, pixel, Color::Rgb(colour[0], colour[1], colour[2]), None));
     }
 }
 

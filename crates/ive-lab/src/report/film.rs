@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use ive_envs::minatar::Game;
+use ive_envs::Sight;
 use kuva::backend::png::PngBackend;
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive, Scene, TextAnchor};
 
 use super::axes::Axis;
-use super::board::board;
+use super::board::sight;
 use super::plot::{line, text};
 use crate::exit::{Failure, Outcome};
 
@@ -77,10 +77,8 @@ pub struct Film<'a> {
     pub title: String,
     /// A second, smaller line.
     pub subtitle: String,
-    /// Which game.
-    pub game: Game,
-    /// The observation before each step.
-    pub sights: &'a [&'a [u8]],
+    /// What was seen before each step.
+    pub sights: &'a [Sight],
     /// The reward after each step: ticks in the first strip.
     pub rewards: Vec<f64>,
     /// From top to bottom.
@@ -154,7 +152,7 @@ impl Film<'_> {
     fn picture(&self, out: &mut Vec<Primitive>, (left, top): (f64, f64), number: usize, t: usize) {
         badge(out, (left + 9.0, top - 14.0), number);
         out.push(text(left + 24.0, top - 9.0, &format!("step {t}"), 13, TextAnchor::Start, true));
-        board(out, self.game, self.sights[t], (left, top), SIDE);
+        sight(out, &self.sights[t], (left, top), SIDE);
         let mut lines: Vec<&str> = self.captions[t].lines().collect();
         if t == self.highlight.0 {
             lines.push(self.highlight.1);

@@ -14,7 +14,8 @@ pub fn fixture() -> Value {
 
 /// The settings to which they belong.
 pub fn settings() -> Settings {
-    toml::from_str(include_str!("../../../presets/walker.small.toml")).unwrap()
+    let preset: Settings = toml::from_str(include_str!("../../../presets/walker.small.toml")).unwrap();
+    Settings { thresholds: vec![0.0, 0.3, 0.5, 0.7], focus: 0.5, ..preset }
 }
 
 /// Runs of all methods, thresholds and seeds of the fixture.

@@ -78,7 +78,7 @@ pub struct Visited {
     pub episodes: Vec<Played>,
     /// All states that were scored, by place, episode and step.
     pub states: Vec<Met>,
-    /// The names of scores of the agent's own ([`Player::surprise`]).
+    /// The names of scores of the agent's own ([`Player::further`]).
     pub further: Vec<&'static str>,
 }
 

@@ -84,7 +84,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
         subtitle: format!(
             "{agent}; one episode of {} steps{cut}, return {}",
             episode.steps.len(),
-            episode.total()
+            rounded(episode.total())
         ),
         sights: &episode.sights,
         rewards: of(&|step| step.reward),
@@ -93,6 +93,11 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
         captions: episode.steps.iter().map(caption).collect(),
     };
     film.png()
+}
+
+/// With at most two digits behind the point.
+fn rounded(x: f64) -> f64 {
+    (100.0 * x).round() / 100.0
 }
 
 /// Where a number is largest; the first of equals.

@@ -122,8 +122,7 @@ impl Film<'_> {
         out.push(text(LEFT, 51.0, &self.subtitle, 13, TextAnchor::Start, false));
         let mut top = TOP;
         for (i, strip) in self.strips.iter().enumerate() {
-            let (rewards, legend) =
-                if i == 0 { (&self.rewards[..], top - 38.0) } else { (&[][..], top - 18.0) };
+            let (rewards, legend) = if i == 0 { (self.ticks(), top - 38.0) } else { (&[][..], top - 18.0) };
             for at in chosen.iter().map(|&t| x.at(t as f64)) {
                 out.push(line((at, top - 6.0), (at, top + strip.height), GREY, 1.0));
             }
@@ -146,6 +145,12 @@ impl Film<'_> {
         }
         let png = PngBackend::new().render_scene(&scene);
         png.map_err(|e| Failure::internal(format!("cannot draw the episode: {e}")))
+    }
+
+    /// The rewards that are marked: none where most steps have one, since marks side by side say nothing.
+    fn ticks(&self) -> &[f64] {
+        let some = self.rewards.iter().filter(|r| **r != 0.0).count();
+        if 2 * some > self.rewards.len() { &[] } else { &self.rewards }
     }
 
     /// The game at a step, with number and caption.

@@ -396,9 +396,8 @@ impl Player for Vpn {
 
     fn begin(&self, _: &Rng) {}
 
-    /// The usual members are k = 1 to as far as the model was trained to predict. k = 0, the value of the state just
-    /// encoded, is left out because a value prediction network does not train it, unless `train_zero` says so; whoever wishes
-    /// for it gets it.
+    /// The usual members are those that were trained: k = 1 to as far as the model was trained to predict, and with `train_zero` also
+    /// k = 0, the value of the state just encoded. Whoever wishes for k = 0 gets it in any case.
     fn decide(
         &mut self,
         observations: &[u8],
@@ -428,14 +427,18 @@ impl Player for Vpn {
             path.members(root, &mut s.members);
             later.push(s.members.iter().map(|&m| f64::from(m)).collect::<Vec<f64>>());
         }
-        let zeros = match wish {
-            Wish::These(wish) if wish.contains(0) => self.encoded_values(observations),
-            _ => Vec::new(),
+        let with_zero = match wish {
+            Wish::These(wish) => wish.contains(0),
+            _ => self.config.train_zero,
         };
+        let zeros = if with_zero { self.encoded_values(observations) } else { Vec::new() };
         for (i, (decision, later)) in decisions.iter_mut().zip(later).enumerate() {
             decision.members = Some(match wish {
                 Wish::These(wish) => Estimates::select(wish, zeros.get(i).copied(), &later)?,
-                _ => Estimates::new(usual(later.len()), later),
+                _ => Estimates::new(
+                    usual(usize::from(!with_zero), later.len()),
+                    zeros.get(i).copied().into_iter().chain(later).collect(),
+                ),
             });
         }
         Ok(decisions)
@@ -450,7 +453,7 @@ impl Player for Vpn {
     }
 }
 
-/// k = 1 to n, where n is at least 1.
-fn usual(n: usize) -> Members {
-    Members::new(1..=n).expect("a plan has a depth, and settings bound it")
+/// k from 0 or 1 to n, where n is at least 1.
+fn usual(first: usize, n: usize) -> Members {
+    Members::new(first..=n).expect("a plan has a depth, and settings bound it")
 }

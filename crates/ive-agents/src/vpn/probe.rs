@@ -134,6 +134,23 @@ mod tests {
         same.iter().for_each(|(s, f)| assert_eq!(s.members, f.members));
     }
 
+    /// k = 0 is a usual member of an agent that trains it, and the same one that others have when asked.
+    #[test]
+    fn what_was_trained_is_a_usual_member() {
+        let boards = boards();
+        for train_zero in [false, true] {
+            let config = Config { train_zero, ..config(&[1.0; 5], &[4, 2, 1, 1, 1]) };
+            let mut agent = Vpn::new(&config, Arc::new(environment), 3).unwrap();
+            let all = ive::Members::new(0..=5).unwrap();
+            let wished = decide(&mut agent, &boards, Wish::These(&all));
+            for (usual, wished) in decide(&mut agent, &boards, Wish::Usual).iter().zip(&wished) {
+                let first = usize::from(!train_zero);
+                assert_eq!(members(usual), &members(wished)[first..]);
+                assert_eq!(usual.members.as_ref().unwrap().ks(), &ive::Members::new(first..=5).unwrap());
+            }
+        }
+    }
+
     #[test]
     fn the_probe_knows_the_newest_weights() {
         let (mut short, boards) = (agent(&[1.0], &[4], None), boards());

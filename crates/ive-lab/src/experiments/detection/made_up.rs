@@ -50,7 +50,6 @@ pub fn answers(seeds: u64) -> Vec<(Cell, Asked)> {
             Asked {
                 run: cell.name(),
                 greedy: 5.0,
-                value: 1.0,
                 error: 0.5,
                 found: Detector::ALL.into_iter().flat_map(found).collect(),
                 risks: Detector::ALL.into_iter().map(risk).collect(),

@@ -1,7 +1,5 @@
 //! Makes the runs that are missing, asks the agents that were not asked yet, and hands all answers to the analysis.
 
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::detectors::Detector;
@@ -9,6 +7,7 @@ use super::survey::{Asked, ask};
 use super::sweep::{Cell, Settings};
 use super::{analysis, gridworld};
 use crate::exit::{Failure, Outcome};
+use crate::experiments::runs::answers::{Answers, Question};
 use crate::experiments::runs::fleet::Fleet;
 use crate::experiments::{Judged, Planned, value_of};
 use crate::progress::Session;
@@ -19,65 +18,17 @@ use crate::store::Store;
 const AGENTS: &str = "agents";
 const GRID: &str = "gridworld";
 
-/// What is kept: an answer, under what was asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept<T> {
-    asked: Value,
-    answer: T,
-}
-
-/// What an answer depends on beside the run itself.
-fn question(settings: &Settings) -> Outcome<Value> {
-    let mut all = value_of(settings)?;
-    let object = all.as_object_mut().ok_or_else(|| Failure::internal("settings are a table"))?;
+/// What is asked of the agent of a run: what the answer depends on, the settings of the agent among it.
+fn question(settings: &Settings, cell: Cell) -> Outcome<Question<Cell>> {
+    let mut asked = value_of(settings)?;
+    let object = asked.as_object_mut().ok_or_else(|| Failure::internal("settings are a table"))?;
     for key in ["variants", "games", "seeds", "steps", "grid_seeds", "grid_walks"] {
         object.remove(key);
     }
     object.insert("longest".to_owned(), settings.longest().into());
     object.insert("detectors".to_owned(), Detector::ALL.map(Detector::key).to_vec().into());
-    Ok(all)
-}
-
-/// The place of an answer in its store.
-fn number(name: &str) -> u64 {
-    let hash = blake3::hash(name.as_bytes());
-    let first = hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
-    // JSON numbers are exact up to 2⁵³.
-    u64::from_le_bytes(*first) >> 11
-}
-
-/// Answers that are kept; what is missing is worked out, several at a time.
-fn kept<Item: Sync, T: Serialize + serde::de::DeserializeOwned + Clone + Send + Sync>(
-    store: &Store,
-    (session, what): (&Session, &str),
-    question: &Value,
-    items: &[(String, Item)],
-    answer: impl Fn(&Item) -> Outcome<T> + Sync,
-) -> Outcome<Vec<(String, T)>> {
-    let (done, log) = store.seeds::<Kept<T>>()?;
-    let old = |name: &str| {
-        let mine = done.iter().rev().find(|(n, kept)| *n == number(name) && kept.asked == *question);
-        mine.map(|(_, kept)| kept.answer.clone())
-    };
-    let bar = session.bar("detection", items.len(), what);
-    let all: Vec<Option<(String, T)>> = items
-        .par_iter()
-        .map(|(name, item)| {
-            let known = old(name);
-            let is_new = known.is_none();
-            if is_new && session.stopped() {
-                return Ok(None);
-            }
-            let found = known.map_or_else(|| answer(item), Ok)?;
-            if is_new {
-                log.add(number(name), &Kept { asked: question.clone(), answer: found.clone() })?;
-            }
-            bar.inc(1);
-            Ok(Some((name.clone(), found)))
-        })
-        .collect::<Outcome<_>>()?;
-    bar.finish_and_clear();
-    Ok(all.into_iter().flatten().collect())
+    object.insert("trained".to_owned(), value_of(&settings.plan(&cell)?.settings)?);
+    Ok(Question { name: cell.name(), asked, item: cell })
 }
 
 impl Planned for Settings {
@@ -93,38 +44,48 @@ impl Planned for Settings {
         self.cells()?.iter().map(|cell| Ok((cell.name(), self.plan(cell)?))).collect()
     }
 
+    /// An agent whose answers are kept need not be trained again.
     fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
         let cells = self.cells()?;
         let total = cells.len();
+        let kept: Answers<Asked> = Answers::open(&store.part(AGENTS))?;
+        let questions = cells.iter().map(|cell| question(self, cell.clone())).collect::<Outcome<Vec<_>>>()?;
+        let missing = questions.iter().filter(|q| kept.to(q).is_none()).map(|q| q.item.clone()).collect();
         let (name, plan) = (Cell::name, |cell: &Cell| self.plan(cell));
         let fleet =
             Fleet { label: "detection", root: store.root(), steps: self.longest(), name: &name, plan: &plan };
-        let (done, failed) = fleet.complete(cells, session);
-        let items: Vec<(String, (Cell, f64))> = done
-            .into_iter()
-            .map(|(cell, done)| (cell.name(), (cell, ive::mean(&done.finished.greedy))))
-            .collect();
-        let answers = kept(
-            &store.part(AGENTS),
-            (session, "agents asked"),
-            &question(self)?,
-            &items,
-            |(cell, greedy)| {
+        let (done, failed) = fleet.complete(missing, session);
+        let returned = |cell: &Cell| {
+            let done = done.iter().find(|(other, _)| other == cell);
+            done.map(|(_, done)| ive::mean(&done.finished.greedy))
+        };
+        let questions: Vec<Question<Cell>> =
+            questions.into_iter().filter(|q| kept.to(q).is_some() || returned(&q.item).is_some()).collect();
+        let answers = kept.all(
+            session.bar("detection", questions.len(), "agents asked"),
+            session,
+            &questions,
+            |cell| {
+                let greedy =
+                    returned(cell).ok_or_else(|| Failure::internal("only finished runs are asked"))?;
                 let (_, mut agent) = load(&store.root().join("runs").join(cell.name()))?;
-                ask(self, cell, agent.as_mut(), *greedy)
+                ask(self, cell, agent.as_mut(), greedy)
             },
         )?;
-        let of = |name: &str| items.iter().find(|item| item.0 == name).map(|item| item.1.0.clone());
-        let mut answers: Vec<(Cell, Asked)> =
+        // Sums and files are in the order of the settings, whatever thread had which.
+        let of = |name: &str| questions.iter().find(|q| q.name == name).map(|q| q.item.clone());
+        let answers: Vec<(Cell, Asked)> =
             answers.into_iter().filter_map(|(name, asked)| Some((of(&name)?, asked))).collect();
-        // Runs come in the order in which threads had them; sums and files are in that of the settings.
-        let order = self.cells()?;
-        answers.sort_by_key(|(cell, _)| order.iter().position(|other| other == cell));
-        let walks = serde_json::json!({ "walks": self.grid_walks, "rate": self.guard_rate });
-        let seeds: Vec<(String, u64)> = (0..self.grid_seeds).map(|s| (s.to_string(), s)).collect();
-        let grid = kept(&store.part(GRID), (session, "gridworlds walked"), &walks, &seeds, |&seed| {
-            gridworld::seed(seed, self.grid_walks as usize, self.guard_rate)
-        })?;
+        let asked = serde_json::json!({ "walks": self.grid_walks, "rate": self.guard_rate });
+        let seeds: Vec<Question<u64>> = (0..self.grid_seeds)
+            .map(|seed| Question { name: seed.to_string(), asked: asked.clone(), item: seed })
+            .collect();
+        let grid = Answers::open(&store.part(GRID))?.all(
+            session.bar("detection", seeds.len(), "gridworlds walked"),
+            session,
+            &seeds,
+            |&seed| gridworld::seed(seed, self.grid_walks as usize, self.guard_rate),
+        )?;
         let grid: Vec<gridworld::Outcome> = grid.into_iter().map(|(_, found)| found).collect();
         let findings =
             if answers.is_empty() { None } else { Some(analysis::findings(self, &answers, &grid)?) };

@@ -50,8 +50,7 @@ pub struct Asked {
     pub run: String,
     /// Mean return of its greedy episodes.
     pub greedy: f64,
-    /// Mean value of ordinary states, and mean distance to the return that followed.
-    pub value: f64,
+    /// Mean distance of the value of ordinary states to the return that followed.
     pub error: f64,
     pub found: Vec<Found>,
     pub risks: Vec<Risk>,
@@ -61,7 +60,7 @@ pub struct Asked {
 
 /// Asks the agent of a run.
 pub fn ask(settings: &Settings, cell: &Cell, agent: &mut dyn Agent, greedy: f64) -> Outcome<Asked> {
-    let wanted = ours(Members::new(0..=trained(settings, cell)?))?;
+    let wanted = ours(Members::new(0..=settings.trained(&settings.plan(cell)?)?))?;
     let survey = Survey {
         members: Some(wanted),
         discount: agent.summary().discount,
@@ -76,19 +75,11 @@ pub fn ask(settings: &Settings, cell: &Cell, agent: &mut dyn Agent, greedy: f64)
     Ok(Asked {
         run: cell.name(),
         greedy,
-        value: mean(&scored.ordinary.scores.values),
         error: mean(&errors),
         found: found(&scored)?,
         risks: risks(&scored, &errors)?,
         played,
     })
-}
-
-/// How far the model of a run was trained to predict.
-fn trained(settings: &Settings, cell: &Cell) -> Outcome<usize> {
-    let plan = settings.plan(cell)?;
-    let steps = plan.settings.get("prediction").and_then(toml::Value::as_integer);
-    Ok(steps.and_then(|n| usize::try_from(n).ok()).unwrap_or(1))
 }
 
 /// `|v̂ − G|` of each ordinary state.

@@ -16,6 +16,8 @@ use crate::settings::{Change, range, suggest};
 
 /// What agents without a change of their settings are called.
 pub const BASE: &str = "base";
+/// The setting that says how far a model is trained to predict, of value prediction networks and of Muesli.
+const UNROLLED: [&str; 2] = ["prediction", "unroll"];
 /// The shift in which everything is done at random.
 const RANDOM_PLAY: &str = "random play";
 
@@ -97,7 +99,8 @@ impl Settings {
             }
         }
         for variant in self.all_variants() {
-            self.plan(&Cell { variant: variant.to_owned(), game, steps, seed: 0 })?;
+            let plan = self.plan(&Cell { variant: variant.to_owned(), game, steps, seed: 0 })?;
+            self.trained(&plan)?;
         }
         self.shifts(game)?;
         Self::shift(game, &self.guard_shift)?;
@@ -176,6 +179,14 @@ impl Settings {
             ..Request::default()
         })
         .map_err(|e| wrong("variants", &format!("`{}`: {}", cell.variant, e.message)))
+    }
+
+    /// How far the model of a run was trained to predict.
+    pub fn trained(&self, plan: &Plan) -> Outcome<usize> {
+        let steps = |key: &str| plan.settings.get(key)?.as_integer()?.try_into().ok();
+        UNROLLED.iter().find_map(|key| steps(key)).ok_or_else(|| {
+            wrong("agent", &format!("`{}` has no model to unroll; mu-ive and muesli have one", self.agent))
+        })
     }
 
     /// All runs, seed by seed, so that a study that was stopped is fair to all; of a seed the short ones first.

@@ -6,6 +6,7 @@ use ive::mean_and_error;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::depths::Depths;
 use super::published::{self, Method, table_2, title};
 use super::run::{Record, of};
 use super::score::{Scale, strata};
@@ -33,7 +34,12 @@ pub fn scales(settings: &Settings) -> Outcome<Vec<Scale>> {
 }
 
 /// Judges the finished runs.
-pub fn findings(settings: &Settings, mut records: Vec<Record>, scales: &[Scale]) -> Outcome<Findings> {
+pub fn findings(
+    settings: &Settings,
+    mut records: Vec<Record>,
+    depths: &[(Cell, Depths)],
+    scales: &[Scale],
+) -> Outcome<Findings> {
     records.sort_by_key(|r| (r.cell.game as usize, r.cell.method, r.cell.seed));
     let records = &records[..];
     let methods = settings.methods()?;
@@ -65,12 +71,13 @@ pub fn findings(settings: &Settings, mut records: Vec<Record>, scales: &[Scale])
         scale: scale(settings, records)?,
         text: text(settings)?,
         claims,
-        figures: figures::all(settings, records)?,
+        figures: figures::all(settings, records, depths)?,
         tables: vec![
             ("table2", tables::table2(settings, records, scales, &methods)),
             ("table2_paired", tables::comparisons(records, scales, &compared)),
             ("table2_normalised", tables::averages(&averages, scales)),
             ("table2_overestimation", tables::overestimation(records, scales, &methods)),
+            ("table2_depths", tables::depths(records, depths, scales, &methods)),
             ("table2_cost", tables::cost(records, scales, &methods)),
         ],
         data: vec![
@@ -256,7 +263,7 @@ mod tests {
     #[test]
     fn verdicts_follow_the_intervals_of_scipy() {
         let f = fixture();
-        let found = findings(&settings(), records(&f), &scales(&f)).unwrap();
+        let found = findings(&settings(), records(&f), &[], &scales(&f)).unwrap();
         let verdicts: Vec<_> = found.claims.iter().map(|c| (c.hypothesis, c.verdict)).collect();
         let expected =
             [("H6", Verdict::NotDecided), ("H6", Verdict::Supported), ("Table 2", Verdict::Supported)];
@@ -278,7 +285,7 @@ mod tests {
         let f = fixture();
         let (forward, mut backward) = (records(&f), records(&f));
         backward.reverse();
-        let of = |records| findings(&settings(), records, &scales(&f)).unwrap();
+        let of = |records| findings(&settings(), records, &[], &scales(&f)).unwrap();
         let (a, b) = (of(forward), of(backward));
         assert_eq!(a.summary(&Value::Null), b.summary(&Value::Null));
         let csv = |f: &Findings| f.tables.iter().chain(&f.data).map(|(_, t)| t.csv()).collect::<Vec<_>>();
@@ -292,7 +299,7 @@ mod tests {
         let mut one = records(&f);
         one.truncate(1);
         one[0].training = None;
-        let found = findings(&settings(), one, &scales(&f)).unwrap();
+        let found = findings(&settings(), one, &[], &scales(&f)).unwrap();
         assert!(found.claims.is_empty() && found.scale.contains("1 of 60 runs"), "{}", found.scale);
         assert_eq!(found.figures.len(), 3);
         // A game without runs has no panel.

@@ -3,9 +3,10 @@
 use ive::mean_and_error;
 use ive_envs::minatar::Game;
 
+use super::depths::{DEEPEST, Depths};
 use super::published::{Method, table_2, title};
 use super::run::{Record, of};
-use super::sweep::Settings;
+use super::sweep::{Cell, Settings};
 use crate::exit::Outcome;
 use crate::experiments::runs::record::{Measure, Point, curve};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
@@ -14,14 +15,19 @@ use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
 const COLUMNS: usize = 3;
 
 /// All figures, of the games that have a finished run.
-pub fn all(settings: &Settings, records: &[Record]) -> Outcome<Vec<Figure>> {
+pub fn all(settings: &Settings, records: &[Record], depths: &[(Cell, Depths)]) -> Outcome<Vec<Figure>> {
     let (mut games, methods) = (settings.games()?, settings.methods()?);
     games.retain(|&game| records.iter().any(|record| record.cell.game == game));
-    Ok(vec![
+    let mut figures = vec![
         learning(settings, records, &games, &methods)?,
         finals(records, &games, &methods)?,
         expectations(settings, records, &games, &methods)?,
-    ])
+    ];
+    games.retain(|&game| depths.iter().any(|(cell, _)| cell.game == game));
+    if !games.is_empty() {
+        figures.push(promises(depths, &games, &methods)?);
+    }
+    Ok(figures)
 }
 
 /// A curve over thousands of steps, in the colour of its agent.
@@ -143,4 +149,40 @@ fn expectations(
                    discounted return that followed (dashed), means over seeds. Where solid lies above dashed, values are \
                    overestimated.";
     plot::lines("table2_predicted", caption, &panels, COLUMNS)
+}
+
+/// What members of each depth promise beyond what follows.
+fn promises(depths: &[(Cell, Depths)], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
+    let panel = |(i, &game): (usize, &Game)| {
+        let one = |&m: &Method| {
+            let asked = || depths.iter().filter(move |(cell, _)| cell.game == game && cell.method == m);
+            let at = |k: usize| {
+                let seeds: Vec<f64> = asked().filter_map(|(_, d)| d.bias.get(k - 1)).copied().collect();
+                (!seeds.is_empty()).then(|| (k, mean_and_error(&seeds)))
+            };
+            let points: Vec<(usize, (f64, f64))> = (1..=DEEPEST).filter_map(at).collect();
+            let spread: Vec<f64> = points.iter().map(|p| p.1.1).collect();
+            Curve {
+                label: m.label().to_owned(),
+                colour: m.colour(),
+                points: points.iter().map(|p| (p.0 as f64, p.1.0)).collect(),
+                spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
+                width: 2.0,
+                dashed: false,
+            }
+        };
+        Panel {
+            title: title(game).into(),
+            x: "k".into(),
+            y: "member − return".into(),
+            curves: methods.iter().filter(|m| **m != Method::Dqn).map(one).collect(),
+            levels: vec![(0.0, "#777777")],
+            legend: i == 0,
+            ..Panel::default()
+        }
+    };
+    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let caption = "Where members go wrong: what the k-step value of the action taken promises beyond the discounted return that followed, \
+                   greedy episodes, mean and standard error over seeds. Zero (dashed) would be right.";
+    plot::lines("table2_depths", caption, &panels, COLUMNS)
 }

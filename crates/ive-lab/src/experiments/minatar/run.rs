@@ -3,9 +3,9 @@
 use ive_envs::minatar::Game;
 use serde_json::Value;
 
-use super::analysis;
 use super::published::Method;
 use super::sweep::{Cell, Settings};
+use super::{analysis, depths};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::runs::fleet::Fleet;
 use crate::experiments::runs::record;
@@ -23,7 +23,7 @@ pub fn of(records: &[Record], game: Game, method: Method) -> impl Iterator<Item 
 }
 
 /// `breakout/dqn/seed-0`.
-fn name(cell: &Cell) -> String {
+pub fn name(cell: &Cell) -> String {
     format!("{}/{}/seed-{}", cell.game.name(), cell.method.word(), cell.seed)
 }
 
@@ -46,7 +46,8 @@ impl Planned for Settings {
         let findings = if records.is_empty() {
             None
         } else {
-            Some(analysis::findings(self, records, &analysis::scales(self)?)?)
+            let depths = depths::of_all(self, store, session, &records)?;
+            Some(analysis::findings(self, records, &depths, &analysis::scales(self)?)?)
         };
         Ok(Judged { findings, failure })
     }
@@ -111,7 +112,7 @@ mod tests {
 
     fn summary(settings: &Settings, records: Vec<Record>) -> serde_json::Value {
         let scales = analysis::scales(settings).unwrap();
-        analysis::findings(settings, records, &scales).unwrap().summary(&serde_json::Value::Null)
+        analysis::findings(settings, records, &[], &scales).unwrap().summary(&serde_json::Value::Null)
     }
 
     /// Two games, four agents, two seeds.

@@ -22,6 +22,7 @@ pub struct Settings {
     pub oxygen_flash: bool,
     pub greedy_episodes: u64,
     pub random_episodes: u64,
+    pub plan_episodes: u64,
     pub replicates: u64,
     pub curve_points: u64,
 }
@@ -43,6 +44,7 @@ impl Settings {
         range("minatar.steps", self.steps as f64, 1.0, 1e10)?;
         range("minatar.greedy_episodes", self.greedy_episodes as f64, 1.0, 1e5)?;
         range("minatar.random_episodes", self.random_episodes as f64, 10.0, 1e6)?;
+        range("minatar.plan_episodes", self.plan_episodes as f64, 0.0, 1e4)?;
         range("minatar.replicates", self.replicates as f64, 100.0, 1e6)?;
         range("minatar.curve_points", self.curve_points as f64, 2.0, 1e4)?;
         self.methods()?

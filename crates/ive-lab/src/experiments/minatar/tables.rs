@@ -3,10 +3,11 @@
 use ive::mean_and_error;
 use ive_envs::minatar::Game;
 
+use super::depths::{DEEPEST, Depths};
 use super::published::{Method, best, table_2, title};
 use super::run::{Record, of};
 use super::score::{Scale, strata};
-use super::sweep::Settings;
+use super::sweep::{Cell, Settings};
 use crate::experiments::runs::compare::{Comparison, Ranged, pair, paired, ranged};
 use crate::experiments::runs::record::{Measure, curve};
 use crate::report::table::{Table, grouped};
@@ -123,6 +124,39 @@ pub fn overestimation(records: &[Record], scales: &[Scale], methods: &[Method]) 
             }
         };
         table.row([method.label().to_owned()].into_iter().chain(scales.iter().map(cell)));
+    }
+    table
+}
+
+/// Where the members go wrong: rewards and k-step values, depth by depth.
+pub fn depths(records: &[Record], depths: &[(Cell, Depths)], scales: &[Scale], methods: &[Method]) -> Table {
+    let caption = "Depth by depth. Rewards: the share of their variance that the model explains after k steps, in fresh windows before \
+                   they are learnt, over the last tenth of training (1: all; 0: no better than their mean). Members: mean of q̂ᵏ − G in greedy \
+                   episodes, what the member with k steps promises beyond the discounted return that follows; – where the agent's checkpoint is not \
+                   there. Mean ± standard error over seeds.";
+    let mut table = Table::new(caption, &["agent", "game", ""]);
+    table.head.extend((1..=DEEPEST).map(|k| format!("k = {k}")));
+    table.head.push("G".to_owned());
+    for &method in methods.iter().filter(|m| **m != Method::Dqn) {
+        for s in scales {
+            let mut row = |what: &str, cells: Vec<String>| {
+                let first = [method.label(), title(s.game), what].map(str::to_owned);
+                table.row(first.into_iter().chain(cells));
+            };
+            let runs = || of(records, s.game, method);
+            let explained = |k: usize| {
+                let name = format!("reward_explained_{k}");
+                pair(over_seeds(runs().filter_map(|r| r.at_end(&name)).collect()))
+            };
+            let cells = (1..=DEEPEST).map(explained).chain(["–".to_owned()]);
+            row("rewards", cells.collect());
+            let asked = || depths.iter().filter(|(c, _)| c.game == s.game && c.method == method);
+            let bias = |k: usize| {
+                pair(over_seeds(asked().filter_map(|(_, d)| d.bias.get(k - 1)).copied().collect()))
+            };
+            let realised = pair(over_seeds(asked().map(|(_, d)| d.realised).collect()));
+            row("members", (1..=DEEPEST).map(bias).chain([realised]).collect());
+        }
     }
     table
 }

@@ -92,7 +92,7 @@ fn saved_in_the_middle_it_ends_in_the_same_state() {
         let (mut whole, mut log) = (agent(&config, 3), Vec::new());
         run(&mut whole, config.steps, &mut log);
         let names: Vec<&str> = log.iter().flat_map(|line| line.values.iter().map(|v| v.0)).collect();
-        for name in ["evaluation", "imagined", "realised", "mu", "sigma", "kl", "actor_std"] {
+        for name in ["evaluation", "imagined", "realised", "mu", "sigma", "kl", "actor_std", "action_share"] {
             assert!(names.contains(&name), "{name}");
         }
         assert_eq!(names.contains(&"sigma_flips"), behaviour != Behaviour::Actor);

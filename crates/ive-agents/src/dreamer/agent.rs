@@ -56,7 +56,7 @@ pub struct Dreamer<E: Observed> {
     pub(super) carried: Carried,
     sampling: Rng,
     learning: Rng,
-    evaluation: Rng,
+    pub(super) evaluation: Rng,
     pub(super) steps: u64,
     /// Updates that are due.
     owed: u64,

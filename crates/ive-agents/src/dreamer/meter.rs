@@ -19,6 +19,7 @@ const UPDATES: [&str; 10] = [
 ];
 const DECISIONS: [&str; 2] = ["mu", "sigma"];
 const PLANS: [&str; 2] = ["sigma_flips", "moved"];
+const SHARE: &str = "action_share";
 
 /// Sums since the last line of metrics, each with how many there were.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +27,7 @@ pub(super) struct Meter {
     updates: Sums<10>,
     decisions: Sums<2>,
     plans: Sums<2>,
+    shares: Sums<1>,
     /// Of rewards in episodes that are over, and of returns.
     rewards: Sums<1>,
     returns: Sums<1>,
@@ -85,6 +87,11 @@ impl Meter {
         self.plans.add([f64::from(u8::from(plan.flipped)), plan.moved]);
     }
 
+    /// Notes how much of the variance of a utility is due to actions.
+    pub fn share(&mut self, share: f64) {
+        self.shares.add([share]);
+    }
+
     /// Notes an episode.
     pub fn episode(&mut self, rewards: &[f32]) {
         rewards.iter().for_each(|&r| self.rewards.add([r.into()]));
@@ -100,12 +107,14 @@ impl Meter {
         }
         self.decisions.tell(DECISIONS, values);
         self.plans.tell(PLANS, values);
+        self.shares.tell([SHARE], values);
     }
 
     pub fn archive(&mut self, archive: &mut Archive) -> Result<(), ArchiveError> {
         self.updates.archive("updates", archive)?;
         self.decisions.archive("decisions", archive)?;
         self.plans.archive("plans", archive)?;
+        self.shares.archive("shares", archive)?;
         self.rewards.archive("rewards", archive)?;
         self.returns.archive("returns", archive)
     }

@@ -6,7 +6,7 @@ use ive_envs::walker::{self, task::MOTORS};
 use ive_envs::{Spec, StepKind, TimeStep};
 
 use super::agent::{Current, Dreamer};
-use super::config::{Behaviour, Config};
+use super::config::{Behaviour, Config, PlanNoise};
 use super::memory::Carried;
 use super::mind::{ACTOR, MODEL, Mind, VALUE};
 use super::network::Latent;
@@ -19,6 +19,11 @@ use crate::experience::Window;
 use crate::nn::members::k_step_values;
 use crate::nn::{Block, Graph, Var};
 use crate::player::{Decision, Estimates, Further, Player, Source, Wish};
+use crate::streams::PROBING;
+
+/// Decisions between two looks at how much of a utility is due to actions, and how often sequences are then judged.
+const PROBED_EVERY: u64 = 50;
+const PROBES: usize = 10;
 
 /// Several situations, row by row: what was carried, what is seen, and noise.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +163,9 @@ impl<E: Observed> Dreamer<E> {
         let action = if self.steps < self.config.prefill {
             [(); MOTORS].map(|()| (2.0 * self.carried.rng.uniform() - 1.0) as f32)
         } else {
-            self.act()?
+            let action = self.act()?;
+            self.probe();
+            action
         };
         self.clock.lap(Part::Decisions);
         let now = self.environment.step(&[action.map(f64::from)])?;
@@ -183,6 +190,19 @@ impl<E: Observed> Dreamer<E> {
             self.end_episode(kind);
         }
         Ok(())
+    }
+
+    /// Now and then: how much of the variance of the utility over sampled sequences would be due to their actions, if each had latent noise of
+    /// its own, as printed in the paper. It draws from a stream of its own and changes nothing.
+    fn probe(&mut self) {
+        if !(self.steps / self.repeat).is_multiple_of(PROBED_EVERY) {
+            return;
+        }
+        let config = Config { plan_noise: PlanNoise::Independent, ..self.config.clone() };
+        let (mut rng, carried) = (self.evaluation.fold_in(PROBING).fold_in(self.steps), &self.carried);
+        let share =
+            self.planner.share_of_actions(&self.mind, &config, &carried.z, &carried.d, PROBES, &mut rng);
+        share.into_iter().for_each(|share| self.meter.share(share));
     }
 
     /// Keeps the episode that is over.

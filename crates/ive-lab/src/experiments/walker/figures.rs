@@ -127,7 +127,8 @@ fn plans(
     richest.legend = true;
     let caption = format!(
         "What the planners did at η = {eta}, means and standard errors over seeds: the share of decisions that σ changed, how far \
-         planning moved the first action, σ of the chosen plan, the spread of the actor, and what was imagined against what was realised."
+         planning moved the first action, how much of the variance of the utility over sampled sequences would be due to their actions if each had \
+         latent noise of its own, as printed in the paper (the rest is luck), σ of the chosen plan, the spread of the actor, and what was imagined against what was realised."
     );
     plot::lines("table1_plans", &caption, &panels, COLUMNS).map(Some)
 }

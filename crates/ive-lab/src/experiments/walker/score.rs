@@ -10,9 +10,10 @@ use super::sweep::Settings;
 pub const RETURN: &str = "return";
 
 /// What the agent logs about its plans: name in the log, name in tables.
-pub const PLANS: [(&str, &str); 6] = [
+pub const PLANS: [(&str, &str); 7] = [
     ("sigma_flips", "flips by σ"),
     ("moved", "|Δa|"),
+    ("action_share", "share of actions"),
     ("sigma", "σ"),
     ("actor_std", "actor std"),
     ("imagined", "imagined"),

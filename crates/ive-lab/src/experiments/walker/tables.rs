@@ -113,8 +113,9 @@ pub fn comparisons(compared: &[Compared]) -> Table {
 /// What the planners did, over the last tenth of training.
 pub fn plans(settings: &Settings, records: &[Record], methods: &[Method]) -> Table {
     let caption = "What the planners did, over the last tenth of training, means over runs. Flips by σ: the share of decisions in which \
-                   another plan had a larger μ (♣), or climbing gave up some μ (♢). |Δa|: how far planning moves the first action (the exploration noise has length 0.73). σ: of the \
-                   chosen plan. Actor std: before tanh. Imagined: the λ-return that the model promises; realised: the discounted \
+                   another plan had a larger μ (♣), or climbing gave up some μ (♢). |Δa|: how far planning moves the first action (the exploration noise has length 0.73). \
+                   Share of actions: how much of the variance of the utility over ten sampled sequences would be due to their actions if each had \
+                   latent noise of its own, as printed in the paper; the rest is luck. σ: of the chosen plan. Actor std: before tanh. Imagined: the λ-return that the model promises; realised: the discounted \
                    return that followed.";
     let mut head = vec!["η", "method"];
     head.extend(PLANS.map(|(_, name)| name));

@@ -22,12 +22,13 @@ fn the_smoke_preset_writes_table_2_and_every_file_it_promises() {
         "table2_normalised",
         "table2_overestimation",
         "table2_cost",
+        "table2_depths",
         "runs",
         "curves",
     ] {
         assert!(part.join(format!("{table}.csv")).metadata().unwrap().len() > 100, "{table}");
     }
-    for figure in ["table2_curves", "table2_final", "table2_predicted"] {
+    for figure in ["table2_curves", "table2_final", "table2_predicted", "table2_depths"] {
         for ending in ["svg", "png"] {
             assert!(part.join(format!("{figure}.{ending}")).metadata().unwrap().len() > 1000, "{figure}");
         }
@@ -42,8 +43,16 @@ fn the_smoke_preset_writes_table_2_and_every_file_it_promises() {
     assert!(verdicts.len() == 9 && verdicts.iter().all(|v| *v == "not-decided"), "one seed decides nothing");
     assert!(part.join("runs/space_invaders/vpn-v5/seed-0/result.json").exists());
     let report = std::fs::read_to_string(dir.0.join("out/report.html")).unwrap();
-    assert_eq!(report.matches("<figure").count(), 3);
+    assert_eq!(report.matches("<figure").count(), 4);
     assert!(!report.contains("NaN"), "what is missing is a dash");
+    // What agents have answered about their members needs their checkpoints no more.
+    let depths = std::fs::read(part.join("table2_depths.csv")).unwrap();
+    for agent in ["dqn", "vpn-v1", "vpn-v5", "mu-ive"] {
+        std::fs::remove_dir_all(part.join(format!("runs/breakout/{agent}/seed-0/checkpoints"))).unwrap();
+    }
+    let again = dir.ive("reproduce minatar --preset smoke --out out --report-only");
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(std::fs::read(part.join("table2_depths.csv")).unwrap(), depths);
 }
 
 #[test]

@@ -44,6 +44,15 @@ impl Support {
         self.largest * (2.0 * j as f64 / (self.atoms - 1) as f64 - 1.0)
     }
 
+    /// The lower of the two neighbouring atoms around `y`, on the compressed scale, and the share of the upper one, so that their mean is
+    /// `y`, or the last atom if `y` lies beyond it.
+    pub fn neighbours(&self, y: f64) -> (usize, f32) {
+        let place = (y.clamp(-self.largest, self.largest) + self.largest) / (2.0 * self.largest)
+            * (self.atoms - 1) as f64;
+        let low = (place.floor() as usize).min(self.atoms - 2);
+        (low, (place - low as f64) as f32)
+    }
+
     /// Writes the distribution over two neighbouring atoms whose mean is `y`, on the compressed scale, or the last atom if
     /// `y` lies beyond it. What is not a number becomes none.
     ///
@@ -51,10 +60,7 @@ impl Support {
     /// If `out` has not one entry for each atom.
     pub fn two_hot(&self, y: f64, out: &mut [f32]) {
         assert_eq!(out.len(), self.atoms, "an entry for each atom");
-        let place = (y.clamp(-self.largest, self.largest) + self.largest) / (2.0 * self.largest)
-            * (self.atoms - 1) as f64;
-        let low = (place.floor() as usize).min(self.atoms - 2);
-        let share = (place - low as f64) as f32;
+        let (low, share) = self.neighbours(y);
         out.fill(0.0);
         (out[low], out[low + 1]) = (1.0 - share, share);
     }

@@ -12,6 +12,7 @@
 
 mod agent;
 mod archive;
+mod bonus;
 pub mod categorical;
 mod clock;
 pub mod dqn;
@@ -36,6 +37,7 @@ pub mod vpn;
 
 pub use agent::{Agent, AgentError, Metrics, Summary, Weights};
 pub use archive::{Archive, ArchiveError, Element, Kind, LogReader, LogWriter, Stopped, Stored, Tensors};
+pub use bonus::{Bonus, Signal, Space};
 pub use clock::{Clock, Part};
 pub use evaluation::{End, Evaluate, Manner, Moment, Start};
 pub use player::{Decision, Estimates, Further, Memory, Player, Source, Wish};

@@ -10,6 +10,7 @@ use ive_envs::registry::{Kinds, ObservationKind, Registered};
 use ive_envs::{Action, Environments, Spec, StateError, TimeStep};
 
 use crate::AgentError;
+use crate::bonus::Bonus;
 use crate::evaluation::Element;
 
 /// Where the environments of an agent come from.
@@ -68,6 +69,18 @@ pub trait Player: Send {
     ) -> Result<Vec<Further>, AgentError> {
         let _ = (observations, memories);
         Ok(Vec::new())
+    }
+
+    /// From now on it acts on the signal of each action; `None` = no more. What it has learned stays as it is. Most agents have no policy that
+    /// could be mixed with a signal.
+    ///
+    /// # Errors
+    /// If it cannot, or the settings make no sense.
+    fn act_on(&mut self, bonus: Option<Bonus>) -> Result<(), AgentError> {
+        bonus.map_or(Ok(()), |_| {
+            let problem = "needs an agent with a policy of numbered actions and a model, such as muesli";
+            Err(AgentError::Setting { key: "bonus", problem: problem.to_owned() })
+        })
     }
 
     /// What was done in the end, which need not be what it decided, and what came of it.

@@ -17,5 +17,7 @@ pub(crate) const EVALUATION: u64 = 5;
 pub(crate) const PRIORS: u64 = 6;
 /// Actions by which the outputs of random networks are centred.
 pub(crate) const CENTRING: u64 = 7;
+/// Paths that are imagined before an action is chosen.
+pub(crate) const IMAGINING: u64 = 8;
 /// What is asked of an agent in training without influence on it.
 pub(crate) const PROBING: u64 = 9;

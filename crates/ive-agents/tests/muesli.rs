@@ -9,11 +9,11 @@ use ive_agents::categorical::compress;
 use ive_agents::muesli::network::Network;
 use ive_agents::muesli::predict::Paths;
 use ive_agents::muesli::torso::{Seen, View};
-use ive_agents::muesli::{Acting, Config, Modelling, Muesli, Seeing};
+use ive_agents::muesli::{Acting, Config, Modelling, Muesli, Optimism, Seeing};
 use ive_agents::nn::cpu::descent::Adam;
 use ive_agents::nn::{Executor, Over, Parameters};
 use ive_agents::returns::n_step;
-use ive_agents::{Agent, AgentError, Archive, Evaluate, Player, Source, Tensors, Wish};
+use ive_agents::{Agent, AgentError, Archive, Bonus, Evaluate, Player, Signal, Source, Space, Tensors, Wish};
 use ive_envs::minatar::{Game, Options, make};
 use ive_envs::registry::Registered;
 use ive_envs::{
@@ -137,6 +137,10 @@ fn config() -> Config {
         warm_up_rate: 3e-3,
         value_heads: 3,
         evaluate: Acting::Sample,
+        optimism: Optimism::None,
+        optimism_signal: Signal::Sigma,
+        optimism_beta: 1.0,
+        optimism_depth: 5,
         log_every: 50,
     }
 }
@@ -159,11 +163,21 @@ fn advance(agent: &mut Muesli, rounds: usize) -> Vec<String> {
 /// agent, the rest is the same, bit by bit.
 #[test]
 fn saved_anywhere_it_ends_in_the_same_state() {
-    for source in [boards(), pictures()] {
-        let make = || Muesli::new(&config(), source.clone(), 7).unwrap();
+    let logit = Config { optimism: Optimism::Logit, optimism_depth: 8, ..config() };
+    let share = Config {
+        optimism: Optimism::Probability,
+        optimism_signal: Signal::JsdIncreasing,
+        optimism_beta: 0.1,
+        ..config()
+    };
+    for (source, config) in
+        [(boards(), config()), (pictures(), config()), (boards(), logit), (pictures(), share)]
+    {
+        let make = || Muesli::new(&config, source.clone(), 7).unwrap();
         let mut whole = make();
         let lines = advance(&mut whole, 12);
-        assert!(whole.updates() > config().warm_up && whole.steps() > config().replay_capacity as u64);
+        assert!(whole.updates() > config.warm_up && whole.steps() > config.replay_capacity as u64);
+        assert_eq!(lines[0].contains("policy_shift"), config.optimism != Optimism::None);
         let end = saved(&mut whole);
         for rounds in [0, 1, 2, 3, 4, 7] {
             let mut before = make();
@@ -252,7 +266,7 @@ fn decisions_draw_the_same_actions_whatever_is_wished_for() {
 #[test]
 fn members_agree_where_model_and_value_do() {
     let (c, discount) = (0.25f32, 0.9);
-    let paths = Paths { rewards: vec![vec![c]; 5], values: vec![vec![c / 0.1]; 6], logits: Vec::new() };
+    let paths = Paths { rewards: vec![vec![c]; 5], values: vec![vec![c / 0.1]; 6], ..Paths::default() };
     for members in paths.members(discount) {
         assert!(members.len() == 6 && ive::standard_deviation(&members, 0).unwrap() < 1e-6, "{members:?}");
     }
@@ -260,7 +274,7 @@ fn members_agree_where_model_and_value_do() {
     let paths = Paths {
         rewards: vec![vec![1.0], vec![2.0]],
         values: vec![vec![10.0], vec![20.0], vec![40.0]],
-        logits: Vec::new(),
+        ..Paths::default()
     };
     assert_eq!(paths.members(0.5), [[10.0, 11.0, 12.0]]);
 }
@@ -340,6 +354,59 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(Config { unroll: 7, ..config() }).starts_with("unroll"));
     assert!(refused(Config { fresh: 0, replayed: 0, ..config() }).starts_with("fresh"));
     assert!(refused(Config { value_heads: 6, ..config() }).starts_with("value_heads"));
+    let share = |optimism_beta| Config { optimism: Optimism::Probability, optimism_beta, ..config() };
+    assert!(refused(share(1.5)).contains("optimism_beta is a share in probability space"));
+    let logit = |optimism_beta| Config { optimism: Optimism::Logit, optimism_beta, ..config() };
+    for beta in [-1.0, f64::NAN, f64::INFINITY, 1e6] {
+        assert!(refused(share(beta)).starts_with("optimism_beta"));
+        assert!(refused(logit(beta)).starts_with("optimism_beta"));
+    }
+    for depth in [0, 1, 1000] {
+        let config = Config { optimism: Optimism::Logit, optimism_depth: depth, ..config() };
+        assert!(refused(config).starts_with("optimism_depth"), "{depth}");
+    }
+    assert!(
+        Config { optimism: Optimism::Logit, optimism_depth: 10, ..config() }.check().is_ok(),
+        "beyond unroll"
+    );
+}
+
+/// Acting on the signal in evaluation: actions do not depend on who asks for members, nor on who else is asked; pessimism takes what is more certain than what
+/// optimism takes; and afterwards the agent is what it was.
+#[test]
+fn an_agent_that_explores_no_more_can_act_on_its_signal() {
+    let mut agent = Muesli::new(&config(), boards(), 5).unwrap();
+    advance(&mut agent, 6);
+    let mut world = make(Game::Breakout, &Options::default(), 3).unwrap();
+    let seen = [world.reset().observation, world.step(1).unwrap().observation].concat();
+    let play = |agent: &mut Muesli, seen: &[u8], wish: Wish<'_>, first: u64| {
+        let count = seen.len() / 400;
+        let mut memories: Vec<_> =
+            (0..count as u64).map(|i| agent.begin(&Rng::from_seed(9).fold_in(first + i))).collect();
+        let decide = |_| {
+            let decided = agent.decide(seen, &mut memories, wish).unwrap();
+            decided.into_iter().map(|d| d.action).collect::<Vec<_>>()
+        };
+        (0..40).map(decide).collect::<Vec<_>>()
+    };
+    let (before, plain) = (saved(&mut agent), play(&mut agent, &seen, Wish::Action, 0));
+    let bonus = Bonus { space: Space::Logit, signal: Signal::Sigma, depth: 7, beta: 200.0 };
+    let mut chosen = Vec::new();
+    for beta in [200.0, -200.0] {
+        agent.act_on(Some(Bonus { beta, ..bonus })).unwrap();
+        let (bare, usual) =
+            (play(&mut agent, &seen, Wish::Action, 0), play(&mut agent, &seen, Wish::Usual, 0));
+        assert_eq!(bare, usual);
+        let alone = play(&mut agent, &seen[400..], Wish::Action, 1);
+        assert!(bare.iter().zip(&alone).all(|(both, one)| both[1] == one[0]), "others change nothing");
+        let sigmas = agent.action_sigmas(&seen, 7, &mut Rng::from_seed(2)).unwrap();
+        chosen.push(ive::mean(&bare.iter().map(|both| sigmas[0][both[0]]).collect::<Vec<f64>>()));
+    }
+    assert!(chosen[1] < chosen[0], "σ of what pessimists do, and optimists: {chosen:?}");
+    assert!(agent.act_on(Some(Bonus { beta: f64::NAN, ..bonus })).is_err());
+    agent.act_on(None).unwrap();
+    assert_eq!(play(&mut agent, &seen, Wish::Action, 0), plain);
+    assert!(saved(&mut agent) == before);
 }
 
 /// Greedy episodes and episodes that somebody watches are the same ones.

@@ -14,10 +14,10 @@ use ive_agents::muesli::network::{Network, ONLINE};
 use ive_agents::muesli::predict::Predictor;
 use ive_agents::muesli::targets::{self, Normaliser, Rules, Said};
 use ive_agents::muesli::torso::{Seen, Torso, View};
-use ive_agents::muesli::{Acting, Config, Modelling, Seeing};
+use ive_agents::muesli::{Acting, Config, Modelling, Optimism, Seeing};
 use ive_agents::nn::cpu::descent::Adam;
 use ive_agents::nn::{Executor, Layout, Over, Parameters, Slot};
-use ive_agents::{Archive, Kind, Stored};
+use ive_agents::{Archive, Kind, Signal, Stored};
 use ive_envs::StepKind;
 use serde_json::Value as Json;
 
@@ -114,6 +114,10 @@ fn config() -> Config {
         warm_up_rate: 3e-3,
         value_heads: 1,
         evaluate: Acting::Sample,
+        optimism: Optimism::None,
+        optimism_signal: Signal::Sigma,
+        optimism_beta: 1.0,
+        optimism_depth: 5,
         log_every: 100,
     }
 }

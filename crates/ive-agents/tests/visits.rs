@@ -6,7 +6,7 @@ use ive::Members;
 use ive_agents::Evaluate;
 use ive_agents::evaluation::{Visit, Visited};
 use ive_agents::muesli::{Config, Muesli, further};
-use ive_agents::{AgentError, Further, Player};
+use ive_agents::{AgentError, Bonus, Further, Player, Signal, Space};
 use ive_envs::registry::Registered;
 
 fn agent() -> Muesli {
@@ -36,6 +36,7 @@ fn visit(places: &[(&str, &str)], apart: usize, epsilon: f64) -> Visit {
         apart,
         members: Members::new(0..=5).unwrap(),
         discount: 1.0,
+        bonus: None,
     }
 }
 
@@ -56,6 +57,21 @@ fn a_visit_can_be_repeated_and_places_do_not_disturb_each_other() {
     assert_eq!(both.further, [further::SEQUENCES, further::SEQUENCES_WITH_ZERO, Further::EVE]);
     let scores = both.states.iter().flat_map(|state| &state.further);
     assert!(scores.copied().all(|x| x.is_finite() && x >= 0.0));
+}
+
+/// A visit on which the agent avoids what it does not know is another one, can be repeated, and leaves nothing behind.
+#[test]
+fn a_visit_may_have_a_manner_of_its_own() {
+    let (agent, plain) = (&mut agent(), visit(&[("sticky", "0"), ("sticky", "0.1")], 4, 0.0));
+    let bonus = Bonus { space: Space::Logit, signal: Signal::JsdIncreasing, depth: 5, beta: -50.0 };
+    let before = of(agent, &plain);
+    let careful = Visit { bonus: Some(bonus), ..plain.clone() };
+    let first = of(agent, &careful);
+    assert_eq!(of(agent, &careful), first);
+    assert_ne!(first.episodes, before.episodes);
+    assert_eq!(of(agent, &plain), before);
+    let short = Visit { bonus: Some(Bonus { depth: 1, ..bonus }), ..plain };
+    assert!(agent.visit(&short).unwrap_err().to_string().contains("depth must be at least 2"));
 }
 
 /// With every state scored, no discount and whole episodes, the first state of an episode realises its return.

@@ -12,6 +12,7 @@ use ive_envs::{Action, BoxedEnvironment, Environment};
 use super::episode::open;
 use super::{decide, further};
 use crate::AgentError;
+use crate::bonus::Bonus;
 use crate::player::{Estimates, Player, Wish};
 
 /// How many episodes are played at once.
@@ -41,6 +42,8 @@ pub struct Visit {
     pub members: Members,
     /// γ of the returns that followed states.
     pub discount: f64,
+    /// How it acts on its signal; `None` = not at all.
+    pub bonus: Option<Bonus>,
 }
 
 /// An episode that is over.
@@ -130,8 +133,15 @@ impl<P: Player> Episode<P> {
     }
 }
 
-/// Makes a visit.
+/// Makes a visit. Afterwards the agent acts as before.
 pub(super) fn visit<P: Player>(player: &mut P, visit: &Visit) -> Result<Visited, AgentError> {
+    player.act_on(visit.bonus)?;
+    let visited = played(player, visit);
+    player.act_on(None)?;
+    visited
+}
+
+fn played<P: Player>(player: &mut P, visit: &Visit) -> Result<Visited, AgentError> {
     let count = visit.places.len() * visit.episodes;
     let (mut begun, mut names) = (0, Vec::new());
     let mut playing: Vec<(usize, Episode<P>)> = Vec::new();

@@ -1,67 +1,69 @@
-//! Muesli in training.
+//! Muesli in training. How it plays is in `acting.rs`, how it plays when it explores no more in `player.rs`.
 //!
 //! A round: every environment is played for one window by the target network; then a number of updates, each from a few of the windows just
 //! played and more from replay. Before the first of them the value and reward heads are trained alone, without bootstrap, so that the
 //! random priors do not feed themselves. Spec: Hessel et al., 2021, and docs/deviations.md.
 
-use std::sync::Arc;
+use ive::Rng;
+use ive_envs::BoxedBatch;
 
-use ive::{Members, Rng};
-use ive_envs::registry::{Kinds, ObservationKind, Registered};
-use ive_envs::{BoxedBatch, Spec, StateError};
-
+use super::acting::Optimist;
 use super::batch::Batch;
-use super::config::{Acting, Config};
-use super::further;
+use super::config::Config;
 use super::loss::{self, Lesson, Weights};
 use super::meter::Meter;
 use super::network::Network;
 use super::predict::Predictor;
 use super::targets::{self, Normaliser, Rules};
-use super::torso::{Seen, Torso, View};
+use super::torso::{Seen, View};
 use crate::agent::{Agent, AgentError, Metrics, Summary};
 use crate::archive::{Archive, ArchiveError};
+use crate::bonus::Bonus;
 use crate::categorical::Support;
 use crate::clock::{Clock, Part};
+use crate::environments;
 use crate::episodes::Episodes;
 use crate::experience::{Experience, Rules as Allowed, Shape, Window};
 use crate::learner::{Learner, Optimiser};
 use crate::nn::cpu::descent::{Adam, norm};
 use crate::nn::{Backend, Executor};
-use crate::player::{Decision, Estimates, Further, Memory, Player, Source, Wish};
+use crate::player::Source;
 use crate::streams::{ACTING, CENTRING, ENVIRONMENTS, INITIAL, PRIORS, REPLAY};
-use crate::{environments, minatar};
 
 /// States by which the outputs of priors are centred.
 const CENTRED_BY: usize = 1024;
 
 /// Muesli in training.
 pub struct Muesli {
-    config: Config,
+    pub(super) config: Config,
     pub(super) net: Network,
-    view: View,
+    pub(super) view: View,
     pub(super) supports: [Support; 2],
     pub(super) executor: Executor,
-    source: Source<usize, u8>,
-    environments: BoxedBatch<usize, u8>,
+    pub(super) source: Source<usize, u8>,
+    pub(super) environments: BoxedBatch<usize, u8>,
     learner: Learner,
     /// Frozen parameters of the priors.
     priors: Vec<f32>,
     normaliser: Normaliser,
-    fresh: Experience<u8, u8>,
-    replay: Experience<u8, u8>,
-    acting: Rng,
+    pub(super) fresh: Experience<u8, u8>,
+    pub(super) replay: Experience<u8, u8>,
+    pub(super) acting: Rng,
+    /// Draws paths before it acts, if it acts on what it does not know.
+    pub(super) optimist: Option<Optimist>,
+    /// How it acts on its signal when it explores no more.
+    pub(super) bonus: Option<Bonus>,
     sampling: Rng,
     centring: Rng,
-    steps: u64,
+    pub(super) steps: u64,
     updates: u64,
-    episodes: Episodes,
+    pub(super) episodes: Episodes,
     /// The sum of the sizes of all rewards of each running episode, and the largest of those that are over: no return is larger.
-    gains: Vec<f64>,
-    largest: f64,
-    meter: Meter,
-    clock: Clock,
-    scratch: Scratch,
+    pub(super) gains: Vec<f64>,
+    pub(super) largest: f64,
+    pub(super) meter: Meter,
+    pub(super) clock: Clock,
+    pub(super) scratch: Scratch,
 }
 
 impl std::fmt::Debug for Muesli {
@@ -74,29 +76,12 @@ impl std::fmt::Debug for Muesli {
 }
 
 #[derive(Debug, Default)]
-struct Scratch {
-    seen: Seen,
-    actions: Vec<usize>,
+pub(super) struct Scratch {
+    pub(super) seen: Seen,
+    pub(super) actions: Vec<usize>,
     order: Vec<usize>,
     batch: Batch,
     before: Vec<f32>,
-}
-
-/// An action drawn from probabilities, by a number from 0 to 1. Rounding may leave them short of one: then it is the last that has any.
-pub(super) fn drawn(policy: &[f32], uniform: f64) -> usize {
-    let mut rest = uniform;
-    for (action, &p) in policy.iter().enumerate() {
-        rest -= f64::from(p);
-        if rest < 0.0 {
-            return action;
-        }
-    }
-    policy.iter().rposition(|&p| p > 0.0).unwrap_or(0)
-}
-
-/// The first of the most probable actions.
-fn mode(policy: &[f32]) -> usize {
-    (1..policy.len()).fold(0, |best, a| if policy[a] > policy[best] { a } else { best })
 }
 
 impl Muesli {
@@ -123,6 +108,8 @@ impl Muesli {
             fresh: Experience::zeroed(shape, config.window, config.worlds)?,
             replay: Experience::windows(shape, config.window, config.replay_windows())?,
             acting: root.fold_in(ACTING),
+            optimist: config.bonus().map(|bonus| Optimist::new(bonus, &root)),
+            bonus: None,
             sampling: root.fold_in(REPLAY),
             centring: root.fold_in(CENTRING),
             steps: 0,
@@ -168,71 +155,8 @@ impl Muesli {
         (predictor, &mut self.executor)
     }
 
-    fn not_finite(&self, what: &str) -> AgentError {
+    pub(super) fn not_finite(&self, what: &str) -> AgentError {
         AgentError::NotFinite { what: what.to_owned(), step: self.steps }
-    }
-
-    /// Plays one window in every environment.
-    fn play(&mut self) -> Result<(), AgentError> {
-        let (n, bytes) = (self.config.worlds, self.view.bytes());
-        for t in 0..=self.config.window {
-            let observations = self.environments.batch().observations;
-            #[cfg(test)]
-            let observations = &*crate::poison::observations(self.steps, observations);
-            if matches!(self.view, View::Board(_)) && observations.iter().any(|&b| b > 1) {
-                return Err(AgentError::Observation { step: self.steps });
-            }
-            for i in 0..n {
-                self.fresh.set_observation(i, t, &observations[i * bytes..][..bytes]);
-            }
-            Torso::clear(&mut self.scratch.seen);
-            self.net.torso.prepare(observations, &mut self.scratch.seen);
-            self.clock.lap(Part::Other);
-            let seen = std::mem::take(&mut self.scratch.seen);
-            let (target, executor) = self.target();
-            let [policy, values] = target.act(&seen, n, executor);
-            self.scratch.seen = seen;
-            self.clock.lap(Part::Decisions);
-            if !policy.iter().chain(&values).all(|x| x.is_finite()) {
-                return Err(self.not_finite("policy or value"));
-            }
-            let actions = self.net.actions;
-            for (i, policy) in policy.chunks_exact(actions).enumerate() {
-                self.fresh.set_policy(i, t, policy);
-            }
-            if t == self.config.window {
-                break;
-            }
-            let draw = |policy: &[f32]| drawn(policy, self.acting.uniform());
-            self.scratch.actions.clear();
-            self.scratch.actions.extend(policy.chunks_exact(actions).map(draw));
-            if self.largest > 0.0 {
-                let beyond = values.iter().filter(|v| f64::from(v.abs()) > self.largest).count();
-                self.meter.decisions(n, beyond);
-            }
-            self.clock.lap(Part::Other);
-            let now = self.environments.step(&self.scratch.actions)?;
-            self.clock.lap(Part::Worlds);
-            for i in 0..n {
-                let (reward, kind) = (now.rewards[i] as f32, now.kinds[i]);
-                #[cfg(test)]
-                let reward = crate::poison::number("reward", self.steps, reward.into()) as f32;
-                if !reward.is_finite() {
-                    return Err(AgentError::NotFinite { what: "reward".to_owned(), step: self.steps });
-                }
-                self.fresh.set_step(i, t, &[self.scratch.actions[i] as u8], reward, kind);
-                self.episodes.predict(i, values[i]);
-                self.episodes.step(i, reward, kind.is_last());
-                self.gains[i] += f64::from(reward.abs());
-                if kind.is_last() {
-                    self.largest = self.largest.max(std::mem::take(&mut self.gains[i]));
-                }
-            }
-        }
-        for i in 0..n {
-            self.replay.push(self.fresh.get(i));
-        }
-        Ok(())
     }
 
     /// Starts the outputs of value and reward at minus the mean of their priors over what was seen first.
@@ -357,6 +281,7 @@ impl Muesli {
         values.push(("updates", self.updates as f64));
         values.push(("learning_rate", self.config.learning_rate(self.steps)));
         std::mem::take(&mut self.meter).report(&mut values);
+        self.optimist.iter_mut().for_each(|optimist| optimist.report(&mut values));
         Metrics { step: self.steps, values }
     }
 }
@@ -417,6 +342,7 @@ impl Agent for Muesli {
         archive.f64("largest_return", &mut largest)?;
         [self.largest] = largest;
         self.meter.archive(archive)?;
+        self.optimist.iter_mut().try_for_each(|optimist| optimist.archive(archive))?;
         environments::archive(&mut *self.environments, archive)?;
         let wanted = (self.steps as usize / self.config.window).min(self.config.replay_windows());
         if self.replay.len() == wanted {
@@ -432,149 +358,5 @@ impl Agent for Muesli {
             discount: self.config.discount,
             clock: Some(self.clock.clone()),
         }
-    }
-}
-
-/// From what an agent draws while it plays: actions, and the paths that it imagines.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Draws {
-    acting: Rng,
-    imagining: Rng,
-}
-
-impl Draws {
-    /// From where imagined paths are drawn.
-    pub(super) fn imagining(&self) -> &Rng {
-        &self.imagining
-    }
-}
-
-impl Memory for Draws {
-    fn save(&self) -> Vec<u8> {
-        let words = self.acting.to_words().into_iter().chain(self.imagining.to_words());
-        words.flat_map(u64::to_le_bytes).collect()
-    }
-
-    fn restore(&mut self, bytes: &[u8]) -> Result<(), StateError> {
-        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
-        let (Ok(words), true) = (<[u64; 10]>::try_from(words), bytes.len() == 80) else {
-            return Err(StateError::Corrupt { what: "draws have another length" });
-        };
-        let [a, b, c, d, e, rest @ ..] = words;
-        (self.acting, self.imagining) = (Rng::from_words([a, b, c, d, e]), Rng::from_words(rest));
-        Ok(())
-    }
-}
-
-impl Player for Muesli {
-    type Action = usize;
-    type Element = u8;
-    type Memory = Draws;
-
-    const LEARNS: &'static [Kinds] = &[minatar::BOARDS, PIXELS];
-
-    fn source(environment: &Registered) -> Option<Source<usize, u8>> {
-        environment.bytes().map(|source| Arc::new(source) as _)
-    }
-
-    fn observes(&self) -> ObservationKind {
-        match self.view {
-            View::Pixels(_) => ObservationKind::Pixels,
-            View::Board(_) => ObservationKind::Board,
-        }
-    }
-
-    fn environments(&self) -> &Source<usize, u8> {
-        &self.source
-    }
-
-    fn spec(&self) -> &Spec {
-        self.environments.spec()
-    }
-
-    fn begin(&self, rng: &Rng) -> Draws {
-        Draws { acting: rng.fold_in(0), imagining: rng.fold_in(1) }
-    }
-
-    /// The action is drawn from the policy of the target network, or its most probable one; the value is v̂. The usual members are k = 1 to
-    /// as far as the model was trained, along one path: the action, then actions drawn from the policy along the model.
-    fn decide(
-        &mut self,
-        observations: &[u8],
-        memories: &mut [Draws],
-        wish: Wish<'_>,
-    ) -> Result<Vec<Decision<usize>>, AgentError> {
-        let (n, depth, acting) = (memories.len(), self.config.unroll, self.config.evaluate);
-        let mut seen = Seen::default();
-        self.net.torso.prepare(observations, &mut seen);
-        let (target, executor) = self.target();
-        let discount = target.discount;
-        let choose = |memory: &mut Draws, policy: &[f32]| match acting {
-            Acting::Sample => drawn(policy, memory.acting.uniform()),
-            Acting::Mode => mode(policy),
-        };
-        if wish == Wish::Action {
-            let [policy, values] = target.act(&seen, n, executor);
-            let each = policy.chunks_exact(target.net.actions).zip(memories).zip(values);
-            let decided = each.map(|((policy, memory), value)| Decision {
-                action: choose(memory, policy),
-                value: value.into(),
-                members: None,
-            });
-            return Ok(decided.collect());
-        }
-        let mut actions = Vec::with_capacity(n);
-        let paths = target.imagine(&seen, [n, 1], depth, executor, |step, row, policy| {
-            let memory = &mut memories[row];
-            if step > 0 {
-                return drawn(policy, memory.imagining.uniform()) as u8;
-            }
-            actions.push(choose(memory, policy));
-            actions[row] as u8
-        });
-        let usual = Members::new(1..=depth).expect("settings bound the depth");
-        let members = match wish {
-            Wish::These(these) => these,
-            _ => &usual,
-        };
-        let each = paths.members(discount).into_iter().zip(actions);
-        each.map(|(of_state, action)| {
-            let members = Estimates::select(members, Some(of_state[0]), &of_state[1..])?;
-            Ok(Decision { action, value: of_state[0], members: Some(members) })
-        })
-        .collect()
-    }
-
-    fn further(&mut self, observations: &[u8], memories: &[Draws]) -> Result<Vec<Further>, AgentError> {
-        further::scores(self, observations, memories)
-    }
-}
-
-/// Pictures with numbered actions: Procgen.
-const PIXELS: Kinds =
-    Kinds { observation: ObservationKind::Pixels, action: ive_envs::registry::ActionKind::Numbered };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn actions_are_drawn_by_their_probabilities() {
-        let policy = [0.0, 0.25, 0.5, 0.25, 0.0];
-        let draws: Vec<usize> = [0.0, 0.2, 0.25, 0.7, 0.75, 0.999_999].map(|u| drawn(&policy, u)).to_vec();
-        assert_eq!(draws, [1, 1, 2, 2, 3, 3]);
-        // Single precision may add up to less than one.
-        assert_eq!(drawn(&[0.3, 0.3, 0.3, 0.0], 0.95), 2);
-        assert_eq!((mode(&policy), mode(&[0.5, 0.5])), (2, 0));
-    }
-
-    #[test]
-    fn draws_come_back_as_they_were_saved() {
-        let mut draws = Draws { acting: Rng::from_seed(1), imagining: Rng::from_seed(2) };
-        draws.acting.uniform();
-        let mut other = Draws { acting: Rng::from_seed(3), imagining: Rng::from_seed(3) };
-        other.restore(&draws.save()).unwrap();
-        assert_eq!(other, draws);
-        assert!(other.restore(&[0; 79]).is_err() && other.restore(&[0; 88]).is_err());
     }
 }

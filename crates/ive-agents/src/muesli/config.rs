@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::MOST_HEADS;
+use super::signals::ROWS;
 use crate::AgentError;
 use crate::agent::in_range;
+use crate::bonus::{Bonus, Signal, Space};
 use crate::categorical::Support;
 use crate::experience::Shape;
 use crate::memory::{self, Part};
@@ -43,6 +45,19 @@ pub enum Acting {
     Sample,
     /// It takes the most probable action.
     Mode,
+}
+
+/// Whether it acts on what it does not know while it learns, and where the signal enters its policy. Paper: App. D.3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimism {
+    /// It draws from its policy.
+    #[default]
+    None,
+    /// From `(1 − β) π + β d / Σ d`.
+    Probability,
+    /// From `softmax(z_π + β d)`.
+    Logit,
 }
 
 /// Settings of Muesli. Spec and origin of each number stand in the presets.
@@ -131,8 +146,29 @@ pub struct Config {
     pub value_heads: usize,
     /// How it acts in evaluation.
     pub evaluate: Acting,
+    // What follows came later. Runs from before have none of it in their settings and mean the defaults.
+    /// Who acts in training: the policy, or the policy mixed with a signal of each action.
+    #[serde(default)]
+    pub optimism: Optimism,
+    /// Which signal d.
+    #[serde(default)]
+    pub optimism_signal: Signal,
+    /// β: its weight.
+    #[serde(default = "beta")]
+    pub optimism_beta: f64,
+    /// n: how long its paths are, which may be longer than `unroll`.
+    #[serde(default = "depth")]
+    pub optimism_depth: usize,
     /// Steps between two lines of metrics.
     pub log_every: u64,
+}
+
+fn beta() -> f64 {
+    1.0
+}
+
+fn depth() -> usize {
+    5
 }
 
 impl Config {
@@ -178,6 +214,8 @@ impl Config {
             ("log_every", self.log_every as f64, 1.0, large),
         ];
         ranges.into_iter().try_for_each(|(key, value, min, max)| in_range(key, value, min, max))?;
+        self.mixing().check("optimism_beta", "optimism_depth")?;
+        in_range("optimism_beta", self.optimism_beta, 0.0, f64::MAX)?;
         let wrong = |key, problem: String| Err(AgentError::Setting { key, problem });
         let wanted = if self.torso == Seeing::Small { 2 } else { 3 };
         if self.channels.len() != wanted || self.channels.iter().any(|c| !(1..=1024).contains(c)) {
@@ -205,6 +243,8 @@ impl Config {
         let imagined = self.unroll as f64 + ACTIONS as f64;
         let units = (8 * self.latent + 6 * self.head + 8 * self.atoms * (1 + self.value_heads)) as f64;
         let update = states * 8.0 * (seen + self.features as f64 + imagined * units);
+        let rows = if self.optimism == Optimism::None { 0 } else { ROWS.min(self.worlds * ACTIONS) };
+        let paths = (rows * (1 + self.optimism_depth)) as f64 * 4.0 * units;
         vec![
             Part { key: "worlds", what: "a window of each".to_owned(), bytes: self.worlds as f64 * window },
             Part {
@@ -213,7 +253,23 @@ impl Config {
                 bytes: memory::kept(window * self.replay_windows() as f64),
             },
             Part { key: "replayed", what: format!("updates of {states} states each"), bytes: update },
+            Part { key: "optimism_depth", what: format!("{rows} paths at a time"), bytes: paths },
         ]
+    }
+
+    /// How the signal enters the policy that acts in training; none without optimism.
+    pub fn bonus(&self) -> Option<Bonus> {
+        (self.optimism != Optimism::None).then(|| self.mixing())
+    }
+
+    fn mixing(&self) -> Bonus {
+        let share = self.optimism == Optimism::Probability;
+        Bonus {
+            space: if share { Space::Probability } else { Space::Logit },
+            signal: self.optimism_signal,
+            depth: self.optimism_depth,
+            beta: self.optimism_beta,
+        }
     }
 
     /// Windows of the replay: whole rounds.

@@ -3,7 +3,8 @@
 
 use ive::standard_deviation;
 
-use super::agent::{Draws, Muesli};
+use super::agent::Muesli;
+use super::player::Draws;
 use crate::AgentError;
 use crate::player::{Further, Player as _};
 

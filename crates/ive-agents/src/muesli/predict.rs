@@ -33,6 +33,8 @@ pub struct Paths {
     pub values: Vec<Vec<f32>>,
     /// The logits of these values, `[depth + 1][row, atoms]`.
     pub logits: Vec<Vec<f32>>,
+    /// ln π̂ of the first state, `[row, actions]`; empty without a step.
+    pub log_policy: Vec<f32>,
 }
 
 impl Paths {
@@ -136,6 +138,9 @@ impl Predictor<'_> {
                 let logits = self.net.policy(g, state.z);
                 let log = g.log_softmax(logits);
                 g.read(log, &mut policy);
+                if step == 0 {
+                    paths.log_policy.clone_from(&policy);
+                }
                 policy.iter_mut().for_each(|p| *p = p.exp());
                 let each = policy.chunks_exact(self.net.actions).enumerate();
                 let actions: Vec<u8> = each.map(|(row, policy)| choose(step, row, policy)).collect();

@@ -3,14 +3,16 @@
 
 use ive::{Rng, Weighting, jensen_shannon, standard_deviation};
 
-use super::agent::{Muesli, drawn};
+use super::acting::drawn;
+use super::agent::Muesli;
 use super::predict::Paths;
 use super::torso::Seen;
 use crate::AgentError;
+use crate::bonus::Signal;
 use crate::categorical::{Support, compress, expand};
 
 /// Rows of paths that are imagined at a time.
-const ROWS: usize = 1600;
+pub(super) const ROWS: usize = 1600;
 
 /// The probabilities of a row of logits.
 fn softmax(logits: &[f32]) -> Vec<f64> {
@@ -23,29 +25,59 @@ fn softmax(logits: &[f32]) -> Vec<f64> {
 /// The distribution of `gained + factor · v` where v has this distribution over atoms: each atom is moved, and its mass shared by its
 /// new neighbours.
 fn moved(support: &Support, p: &[f64], gained: f64, factor: f64) -> Vec<f64> {
-    let (mut out, mut shares) = (vec![0.0; p.len()], vec![0.0f32; p.len()]);
+    let mut out = vec![0.0; p.len()];
     for (j, mass) in p.iter().enumerate() {
-        support.two_hot(compress(gained + factor * expand(support.atom(j))), &mut shares);
-        out.iter_mut().zip(&shares).for_each(|(o, s)| *o += mass * f64::from(*s));
+        let (low, share) = support.neighbours(compress(gained + factor * expand(support.atom(j))));
+        out[low] += mass * f64::from(1.0 - share);
+        out[low + 1] += mass * f64::from(share);
     }
     let total: f64 = out.iter().sum();
     out.iter().map(|o| o / total).collect()
 }
 
-/// The population standard deviation of each list.
-fn deviations(lists: impl Iterator<Item = Vec<f64>>) -> Result<Vec<f64>, AgentError> {
-    lists.map(|list| standard_deviation(&list, 0).map_err(|_| AgentError::Prediction)).collect()
+/// How little the members k = 1 to n of one row agree: their σ, or how far their distributions lie apart, the distribution of v̂ at depth k moved
+/// by the rewards on the way and γᵏ.
+fn disagreement(
+    said: &Paths,
+    row: usize,
+    weighting: Option<Weighting>,
+    support: &Support,
+    discount: f64,
+) -> Result<f64, AgentError> {
+    let found = match weighting {
+        None => standard_deviation(&said.members_of(row..row + 1, discount)[0][1..], 0),
+        Some(weighting) => {
+            let atoms = support.atoms();
+            let member = |k: usize| {
+                let p = softmax(&said.logits[k][row * atoms..][..atoms]);
+                moved(support, &p, said.gained(row, k, discount), discount.powi(k as i32))
+            };
+            jensen_shannon(&(1..=said.rewards.len()).map(member).collect::<Vec<_>>(), weighting)
+        }
+    };
+    found.map_err(|_| AgentError::Prediction)
+}
+
+/// What is said of a state and of each of its actions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighed {
+    /// ln π̂ of each action.
+    pub log_policy: Vec<f32>,
+    /// v̂.
+    pub value: f32,
+    /// The signal of each action.
+    pub signal: Vec<f64>,
 }
 
 impl Muesli {
-    /// Paths of the target network from each observation, `copies` of each; `first` may name the first action of a copy. `take` gets the
-    /// number of a state and its paths by turns.
+    /// Paths of the target network from each observation, `copies` of each; `first` may name the first action of a copy. `draw` gives a number
+    /// from 0 to 1 for each further action, by the number of the state. `take` gets paths, and the place of each state among them, by turns.
     fn paths<R>(
         &mut self,
         observations: &[u8],
         copies: usize,
         depth: usize,
-        rng: &mut Rng,
+        mut draw: impl FnMut(usize) -> f64,
         first: impl Fn(usize) -> Option<u8>,
         mut take: impl FnMut(&Paths, usize) -> R,
     ) -> Vec<R> {
@@ -54,10 +86,10 @@ impl Muesli {
         for some in observations.chunks(bytes * (ROWS / copies).max(1)) {
             let (mut seen, states) = (Seen::default(), some.len() / bytes);
             self.net.torso.prepare(some, &mut seen);
-            let (target, executor) = self.target();
+            let (before, (target, executor)) = (out.len(), self.target());
             let paths = target.imagine(&seen, [states, copies], depth, executor, |step, row, policy| {
                 let chosen = if step == 0 { first(row % copies) } else { None };
-                chosen.unwrap_or_else(|| drawn(policy, rng.uniform()) as u8)
+                chosen.unwrap_or_else(|| drawn(policy, draw(before + row / copies)) as u8)
             });
             out.extend((0..states).map(|state| take(&paths, state)));
         }
@@ -84,7 +116,7 @@ impl Muesli {
             observations,
             paths,
             depth,
-            rng,
+            |_| rng.uniform(),
             |_| None,
             |said, state| {
                 let members = said.members_of(state * paths..(state + 1) * paths, discount);
@@ -96,8 +128,40 @@ impl Muesli {
         if finite { Ok(all) } else { Err(AgentError::Prediction) }
     }
 
-    /// σ(s, a) over k = 1 to `depth` for every action of each observation, `[state][action]`: that action first, then one path drawn from
-    /// the policy.
+    /// π̂, v̂ and the signal of every action of each observation: that action first, then one path drawn from the policy, its members k = 1 to
+    /// `depth`. All states and actions go one step deeper in one call. `draw` gives a number from 0 to 1 for each further action, by the
+    /// number of the state.
+    ///
+    /// # Errors
+    /// If a prediction is not finite.
+    pub fn weighed(
+        &mut self,
+        observations: &[u8],
+        signal: Signal,
+        depth: usize,
+        draw: impl FnMut(usize) -> f64,
+    ) -> Result<Vec<Weighed>, AgentError> {
+        let (actions, discount, support) = (self.net.actions, self.config().discount, self.supports[0]);
+        let all = self.paths(
+            observations,
+            actions,
+            depth,
+            draw,
+            |copy| Some(copy as u8),
+            |said, state| {
+                let of = |row| disagreement(said, row, signal.weighting(), &support, discount);
+                let first = state * actions;
+                Ok(Weighed {
+                    log_policy: said.log_policy[first * actions..][..actions].to_vec(),
+                    value: said.values[0][first],
+                    signal: (first..first + actions).map(of).collect::<Result<_, AgentError>>()?,
+                })
+            },
+        );
+        all.into_iter().collect()
+    }
+
+    /// σ(s, a) over k = 1 to `depth` for every action of each observation, `[state][action]`.
     ///
     /// # Errors
     /// If a prediction is not finite.
@@ -107,19 +171,8 @@ impl Muesli {
         depth: usize,
         rng: &mut Rng,
     ) -> Result<Vec<Vec<f64>>, AgentError> {
-        let (actions, discount) = (self.net.actions, self.config().discount);
-        let all = self.paths(
-            observations,
-            actions,
-            depth,
-            rng,
-            |copy| Some(copy as u8),
-            |said, state| {
-                let members = said.members_of(state * actions..(state + 1) * actions, discount);
-                deviations(members.into_iter().map(|m| m[1..].to_vec()))
-            },
-        );
-        all.into_iter().collect()
+        let weighed = self.weighed(observations, Signal::Sigma, depth, |_| rng.uniform())?;
+        Ok(weighed.into_iter().map(|state| state.signal).collect())
     }
 
     /// The value of each head for each observation, `[state][head]`: members of the explicit ensemble.
@@ -153,7 +206,7 @@ impl Muesli {
     }
 
     /// How far the distributions of the k-step values lie apart, k = 1 to `depth`, for each observation along one path drawn from the
-    /// policy: the distribution of v̂ at depth k, moved by the rewards on the way and γᵏ.
+    /// policy.
     ///
     /// # Errors
     /// If a prediction is not finite.
@@ -165,23 +218,8 @@ impl Muesli {
         rng: &mut Rng,
     ) -> Result<Vec<f64>, AgentError> {
         let (support, discount) = (self.supports[0], self.config().discount);
-        let atoms = support.atoms();
-        let all = self.paths(
-            observations,
-            1,
-            depth,
-            rng,
-            |_| None,
-            |said, state| {
-                let member = |k: usize| {
-                    let p = softmax(&said.logits[k][state * atoms..][..atoms]);
-                    moved(&support, &p, said.gained(state, k, discount), discount.powi(k as i32))
-                };
-                let members: Vec<Vec<f64>> = (1..=depth).map(member).collect();
-                jensen_shannon(&members, weighting).map_err(|_| AgentError::Prediction)
-            },
-        );
-        all.into_iter().collect()
+        let of = |said: &Paths, state: usize| disagreement(said, state, Some(weighting), &support, discount);
+        self.paths(observations, 1, depth, |_| rng.uniform(), |_| None, of).into_iter().collect()
     }
 
     fn heads(&mut self, observations: &[u8]) -> Vec<Vec<f32>> {

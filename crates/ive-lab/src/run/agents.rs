@@ -11,6 +11,7 @@ use ive_agents::vpn::{self, Vpn};
 use ive_agents::{Agent, AgentError, Player, Source};
 use ive_envs::OptionError;
 use ive_envs::registry::{self, Kinds, Registered};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -41,6 +42,8 @@ pub(super) struct Family {
     pub(super) learns: &'static [Kinds],
     /// Refuses settings without making anything.
     pub(super) check: fn(&Plan) -> Outcome,
+    /// Its settings with those that it does not name: what came later has a default.
+    pub(super) complete: fn(&Plan) -> Outcome<Table>,
     /// The settings whose schedules refer to the number of steps.
     pub(super) schedules: fn(&Plan) -> Outcome<Vec<&'static str>>,
     /// The agent at its beginning.
@@ -117,6 +120,7 @@ const DQN: Family = Family {
     ],
     learns: Dqn::LEARNS,
     check: |plan| checked(plan, dqn::Config::check),
+    complete: completed::<dqn::Config>,
     schedules: |_| Ok(Vec::new()),
     make: |making| {
         let agent = Dqn::new(&typed(making.plan)?, making.source::<Dqn>()?, making.plan.seed);
@@ -132,6 +136,7 @@ const VPN: Family = Family {
     ],
     learns: Vpn::LEARNS,
     check: |plan| checked(plan, vpn::Config::check),
+    complete: completed::<vpn::Config>,
     schedules: |plan| Ok(typed::<vpn::Config>(plan)?.schedules()),
     make: |making| {
         let agent = Vpn::new(&typed(making.plan)?, making.source::<Vpn>()?, making.plan.seed);
@@ -147,6 +152,7 @@ const DREAMER: Family = Family {
     ],
     learns: &[Dreamer::<f64>::LEARNS[0], Dreamer::<u8>::LEARNS[0]],
     check: |plan| checked(plan, dreamer::Config::check),
+    complete: completed::<dreamer::Config>,
     schedules: |_| Ok(Vec::new()),
     make: |making| {
         let (config, seed) = (typed(making.plan)?, making.plan.seed);
@@ -167,6 +173,7 @@ const MUESLI: Family = Family {
     ],
     learns: Muesli::LEARNS,
     check: |plan| checked(plan, muesli::Config::check),
+    complete: completed::<muesli::Config>,
     schedules: |plan| Ok(typed::<muesli::Config>(plan)?.schedules()),
     make: |making| {
         let agent = Muesli::new(&typed(making.plan)?, making.source::<Muesli>()?, making.plan.seed);
@@ -190,6 +197,19 @@ impl Making<'_> {
 /// Refuses settings of an agent outside of their ranges.
 pub(super) fn checked<C: DeserializeOwned>(plan: &Plan, check: fn(&C) -> Result<(), AgentError>) -> Outcome {
     check(&typed(plan)?).map_err(|e| failed(&plan.agent, e))
+}
+
+/// Settings with every key.
+fn completed<C: DeserializeOwned + Serialize>(plan: &Plan) -> Outcome<Table> {
+    let mut settings = Table::try_from(typed::<C>(plan)?)
+        .map_err(|e| Failure::internal(format!("settings cannot be written down: {e}")))?;
+    settings.remove("steps");
+    Ok(settings)
+}
+
+/// The settings of a plan with those that it does not name, because it is older than they are.
+pub fn complete(plan: &Plan) -> Outcome<Table> {
+    (Kind::find(&plan.agent)?.family.complete)(plan)
 }
 
 /// What somebody wants to train.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use toml::Table;
 
-use super::Plan;
 use super::disk::Disk;
+use super::{Plan, agents};
 use crate::exit::{Failure, Outcome};
 use crate::lock::LOCK;
 use crate::store::difference;
@@ -80,7 +80,9 @@ impl Plan {
     /// Refuses a run of other settings, and names what differs.
     fn same_as(&self, there: &Self, dir: &Path) -> Outcome {
         let ours = Self { extended: there.extended.clone(), ..self.clone() };
-        if ours == *there {
+        // A run that is older than a setting means its default.
+        let full = |plan: &Self| agents::complete(plan).map(|settings| Self { settings, ..plan.clone() });
+        if ours == *there || matches!((full(&ours), full(there)), (Ok(a), Ok(b)) if a == b) {
             return Ok(());
         }
         let longer = Self { steps: self.steps, ..there.clone() };

@@ -10,17 +10,15 @@ use std::sync::{Mutex, PoisonError};
 
 use ive::Members;
 use ive_agents::evaluation::{Met, Visit, Visited};
-use ive_agents::{Agent, Estimates};
+use ive_agents::{Agent, Bonus, Estimates};
 use ive_envs::registry::Registered;
 use serde::{Deserialize, Serialize};
 
 use super::levels;
-use super::run::Tested;
-use super::sweep::{Cell, Settings};
+use super::sweep::Settings;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::ours;
 use crate::experiments::runs::fleet::Done;
-use crate::experiments::runs::record::Record;
 use crate::progress::{Session, warn};
 use crate::run::disk::Disk;
 use crate::run::{self, Plan, agents, seal};
@@ -104,6 +102,8 @@ struct Protocol {
     state_every: usize,
     discount: f64,
     seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bonus: Option<Bonus>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,21 +121,26 @@ pub struct Evaluation<'a> {
     pub root: &'a Path,
 }
 
-/// Evaluates finished runs, several at a time, as far as that has not been done. After a request to stop, no set is begun.
-pub fn all(
-    evaluation: &Evaluation<'_>,
-    done: Vec<(Cell, Done)>,
+/// Runs with what was made of each, and those that failed.
+pub type Made<C, T> = (Vec<(C, Done, T)>, Vec<(C, Failure)>);
+
+/// Evaluates finished runs, several at a time, as far as that has not been done: what `one` makes of each, and why others failed. After a
+/// request to stop, no set is begun.
+pub fn all<C: Send, T: Send>(
+    done: Vec<(C, Done)>,
     session: &Session,
-) -> (Vec<Tested>, Vec<(Cell, Failure)>) {
+    name: &(dyn Fn(&C) -> String + Sync),
+    one: impl Fn(&C, &Done) -> Outcome<Option<T>> + Sync,
+) -> Made<C, T> {
     let bar = session.bar("evaluation", done.len(), "runs");
     let queue = Mutex::new(done.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         let mut out = Vec::new();
         while let Some((cell, done)) = next() {
-            let sets = evaluation.one(&cell, &done, session);
+            let sets = one(&cell, &done);
             if let Err(failure) = &sets {
-                bar.suspend(|| warn(&format!("{}: {}", cell.name(), failure.message)));
+                bar.suspend(|| warn(&format!("{}: {}", name(&cell), failure.message)));
             }
             bar.inc(1);
             out.push((cell, done, sets));
@@ -145,7 +150,7 @@ pub fn all(
     let (mut tested, mut failed) = (Vec::new(), Vec::new());
     for (cell, done, sets) in rayon::broadcast(|_| work()).into_iter().flatten() {
         match sets {
-            Ok(Some(sets)) => tested.push(Tested { run: Record::of(cell, done), sets }),
+            Ok(Some(sets)) => tested.push((cell, done, sets)),
             Ok(None) => {}
             Err(failure) => failed.push((cell, failure)),
         }
@@ -155,18 +160,38 @@ pub fn all(
 }
 
 impl Evaluation<'_> {
-    /// All sets of one run; `None` = asked to stop.
-    fn one(&self, cell: &Cell, done: &Done, session: &Session) -> Outcome<Option<[Evaluated; 4]>> {
-        let dir = self.root.join("runs").join(cell.name());
+    /// All sets of the run of a name, as it acts by itself; `None` = asked to stop.
+    pub fn plain(
+        &self,
+        name: &str,
+        levels: u32,
+        done: &Done,
+        session: &Session,
+    ) -> Outcome<Option<[Evaluated; 4]>> {
+        let sets = self.sets(name, levels, done, &Set::ALL.map(|set| (set, None)), session)?;
+        Ok(sets.and_then(|sets| <[Evaluated; 4]>::try_from(sets).ok()))
+    }
+
+    /// Some sets of the run of a name, each with the way in which it acts on its signal; `None` = asked to stop.
+    pub fn sets(
+        &self,
+        name: &str,
+        levels: u32,
+        done: &Done,
+        sets: &[(Set, Option<Bonus>)],
+        session: &Session,
+    ) -> Outcome<Option<Vec<Evaluated>>> {
+        let dir = self.root.join("runs").join(name);
         let plan = &done.finished.run;
         let mut agent: Option<Box<dyn Agent>> = None;
-        let mut sets = Vec::new();
-        for set in Set::ALL {
-            let protocol = self.protocol(plan, cell.levels, set)?;
-            let path = dir.join("evaluation").join(format!("{}.json", set.word()));
+        let mut all = Vec::new();
+        for &(set, bonus) in sets {
+            let protocol = self.protocol(plan, levels, set, bonus)?;
+            let manner = bonus.map_or(String::new(), |bonus| format!("-{bonus}"));
+            let path = dir.join("evaluation").join(format!("{}{manner}.json", set.word()));
             let state = &done.finished.state;
             if let Some(found) = read(&path, state, &protocol)? {
-                sets.push(found);
+                all.push(found);
                 continue;
             }
             if session.stopped() {
@@ -179,12 +204,12 @@ impl Evaluation<'_> {
             let found = visit(agent.as_mut(), plan, &protocol)?;
             let written = Written { state: state.clone(), protocol, found };
             crate::store::write_atomically(&path, &seal::seal(&written)?)?;
-            sets.push(written.found);
+            all.push(written.found);
         }
-        Ok(<[Evaluated; 4]>::try_from(sets).ok())
+        Ok(Some(all))
     }
 
-    fn protocol(&self, plan: &Plan, levels: u32, set: Set) -> Outcome<Protocol> {
+    fn protocol(&self, plan: &Plan, levels: u32, set: Set, bonus: Option<Bonus>) -> Outcome<Protocol> {
         let s = self.settings;
         let visited = if set.is_seen() {
             levels::seen(levels, s.visited_levels)
@@ -202,9 +227,11 @@ impl Evaluation<'_> {
             levels: visited,
             epsilon: set.epsilon(),
             episode_steps: s.episode_steps as usize,
-            state_every: s.state_every as usize,
+            // Of another manner to act only the returns are asked for.
+            state_every: bonus.map_or(s.state_every, |_| s.episode_steps) as usize,
             discount,
             seed: SEED,
+            bonus,
         })
     }
 }
@@ -241,6 +268,7 @@ fn visit(agent: &mut dyn Agent, plan: &Plan, protocol: &Protocol) -> Outcome<Eva
         apart: protocol.state_every,
         members: ours(Members::new(0..=DEEPEST))?,
         discount: protocol.discount,
+        bonus: protocol.bonus,
     };
     let visited = agent.visit(&visit).map_err(|error| agents::failed(&plan.agent, error))?;
     evaluated(&protocol.levels, visited)
@@ -282,6 +310,7 @@ fn sigmas(members: &Estimates) -> Outcome<[(&'static str, f64); 3]> {
 mod tests {
     use super::*;
     use ive_agents::evaluation::Played;
+    use ive_agents::{Signal, Space};
 
     /// By hand: members 9, 1, 3, 1, 3, 2 have σ √0.8 = 0.894 over k = 1..5, whose mean is 2.
     #[test]
@@ -323,6 +352,7 @@ mod tests {
             state_every: 5,
             discount: 0.9,
             seed: 0,
+            bonus: None,
         }
     }
 
@@ -338,6 +368,10 @@ mod tests {
         assert_eq!(read(&path, "abc", &protocol(vec![0, 5])).unwrap(), Some(found));
         assert_eq!(read(&path, "abd", &protocol(vec![0, 5])).unwrap(), None, "another agent");
         assert_eq!(read(&path, "abc", &protocol(vec![0, 6])).unwrap(), None, "other levels");
+        let bonus = Bonus { space: Space::Logit, signal: Signal::Sigma, depth: 5, beta: -1.0 };
+        let careful = Protocol { bonus: Some(bonus), ..protocol(vec![0, 5]) };
+        assert_eq!(read(&path, "abc", &careful).unwrap(), None, "another manner");
+        assert!(!String::from_utf8_lossy(&bytes).contains("bonus"), "files from before have no such key");
         for at in (0..bytes.len()).step_by(29) {
             let mut bad = bytes.clone();
             bad[at] ^= 4;

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::evaluate::{self, Evaluation};
-use super::sweep::{Cell, Settings};
-use super::{analysis, evaluate::Evaluated};
+use super::evaluate::{self, Evaluated, Evaluation};
+use super::sweep::{Ablation, Cell, Settings};
+use super::{acting, analysis};
 use crate::exit::{Failure, Outcome};
-use crate::experiments::runs::fleet::Fleet;
-use crate::experiments::runs::record;
+use crate::experiments::runs::fleet::{Done, Fleet};
+use crate::experiments::runs::record::Record;
 use crate::experiments::{Judged, Planned, value_of};
 use crate::progress::Session;
 use crate::run::Plan;
@@ -20,7 +20,7 @@ pub const AGENT: &str = "muesli";
 #[derive(Clone, Debug)]
 pub struct Tested {
     /// The run.
-    pub run: record::Record<Cell>,
+    pub run: Record<Cell>,
     /// What the agent gets and says in each set of states, in the order of [`evaluate::Set::ALL`].
     pub sets: [Evaluated; 4],
 }
@@ -35,11 +35,19 @@ impl Planned for Settings {
     }
 
     fn runs(&self) -> Outcome<Vec<(String, Plan)>> {
+        if let Ablation::Optimism | Ablation::Pessimism = self.ablation()? {
+            return acting::runs(self);
+        }
         self.cells()?.iter().map(|cell| Ok((cell.name(), self.plan(cell)?))).collect()
     }
 
     /// Makes and evaluates all runs that are not finished yet and judges those that are.
     fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
+        match self.ablation()? {
+            Ablation::Signal(_) => {}
+            Ablation::Optimism => return acting::optimism::run(self, store, session),
+            Ablation::Pessimism => return acting::pessimism::run(self, store, session),
+        }
         let plan = |cell: &Cell| self.plan(cell);
         let (tested, failure) = make(self, store, session, &plan)?;
         let findings = if tested.is_empty() { None } else { Some(analysis::findings(self, tested)?) };
@@ -60,7 +68,9 @@ pub fn make(
     let fleet = Fleet { label: "procgen", root: store.root(), steps: settings.steps, name: &name, plan };
     let (done, mut failed) = fleet.complete(cells, session);
     let evaluation = Evaluation { settings, root: store.root() };
-    let (tested, unfit) = evaluate::all(&evaluation, done, session);
+    let sets = |cell: &Cell, done: &Done| evaluation.plain(&cell.name(), cell.levels, done, session);
+    let (tested, unfit) = evaluate::all(done, session, &name, sets);
     failed.extend(unfit);
-    Ok((tested, fleet.summed_up(failed, total)))
+    let tested = tested.into_iter().map(|(cell, done, sets)| Tested { run: Record::of(cell, done), sets });
+    Ok((tested.collect(), fleet.summed_up(failed, total)))
 }

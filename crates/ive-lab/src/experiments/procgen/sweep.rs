@@ -8,6 +8,7 @@ use ive_envs::procgen::{Game, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::acting;
 use super::evaluate::SIGMA;
 use super::levels::{GAMES, UNSEEN};
 use crate::exit::{Failure, Outcome};
@@ -35,8 +36,18 @@ pub struct Settings {
     pub visited_episodes: u64,
     pub state_every: u64,
     pub episode_steps: u64,
-    /// Which σ is judged.
+    /// Which σ is judged, or how it is acted upon.
     pub ablation: String,
+    /// With `ablation = "optimism"`: where agents are trained, and those that act on their signal in training (`space:signal:n:β`).
+    pub optimism_games: Vec<String>,
+    pub optimism_levels: Vec<u32>,
+    pub optimists: Vec<String>,
+    /// With `ablation = "pessimism"`: numbers of training levels, the signal and n, every β, and the one that is judged.
+    pub pessimism_levels: Vec<u32>,
+    pub pessimism_signal: String,
+    pub pessimism_depth: usize,
+    pub pessimism_betas: Vec<f64>,
+    pub pessimism_judged: f64,
     pub least_explained: f64,
     pub replicates: u64,
     pub curve_points: u64,
@@ -120,6 +131,17 @@ impl Judged {
     ];
 }
 
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ablation {
+    /// What σ says of levels: Figs. 4, 11 and 12.
+    Signal(Judged),
+    /// Agents that seek what they do not know while they learn: Fig. 13.
+    Optimism,
+    /// Agents that avoid it when they have learned: Fig. 14.
+    Pessimism,
+}
+
 /// One run: what is trained, on which levels, with which seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
@@ -137,7 +159,7 @@ impl Cell {
 }
 
 /// Refuses a list that is empty or has something twice.
-fn distinct<T: PartialEq>(field: &str, all: Vec<T>, may_be_empty: bool) -> Outcome<Vec<T>> {
+pub(super) fn distinct<T: PartialEq>(field: &str, all: Vec<T>, may_be_empty: bool) -> Outcome<Vec<T>> {
     if all.is_empty() && !may_be_empty {
         return Err(Failure::config(format!("procgen.{field}: at least one is needed")));
     }
@@ -148,7 +170,7 @@ fn distinct<T: PartialEq>(field: &str, all: Vec<T>, may_be_empty: bool) -> Outco
 }
 
 /// Reads names, each of which must be known and given once.
-fn named<T: PartialEq + Copy>(
+pub(super) fn named<T: PartialEq + Copy>(
     field: &str,
     names: &[String],
     known: &[(&str, T)],
@@ -164,6 +186,13 @@ fn named<T: PartialEq + Copy>(
     distinct(field, names.iter().map(one).collect::<Outcome<_>>()?, empty)
 }
 
+/// Games by name, in alphabetical order.
+pub(super) fn alphabetical(field: &str, names: &[String]) -> Outcome<Vec<Game>> {
+    let mut games = named(field, names, &GAMES.map(|game| (game.name(), game)), false)?;
+    games.sort_by_key(|game| *game as usize);
+    Ok(games)
+}
+
 impl Settings {
     /// The settings, if every one is in its range.
     pub fn checked(self) -> Outcome<Self> {
@@ -177,12 +206,19 @@ impl Settings {
         range("procgen.least_explained", self.least_explained, 0.0, 1.0)?;
         range("procgen.replicates", self.replicates as f64, 100.0, 1e6)?;
         range("procgen.curve_points", self.curve_points as f64, 2.0, 1e4)?;
-        self.levels
-            .iter()
-            .try_for_each(|n| range("procgen.levels", f64::from(*n), 2.0, f64::from(UNSEEN)))?;
-        distinct("levels", self.levels.clone(), false)?;
+        let counts = [
+            ("levels", &self.levels),
+            ("optimism_levels", &self.optimism_levels),
+            ("pessimism_levels", &self.pessimism_levels),
+        ];
+        for (field, levels) in counts {
+            let key = format!("procgen.{field}");
+            levels.iter().try_for_each(|n| range(&key, f64::from(*n), 2.0, f64::from(UNSEEN)))?;
+            distinct(field, levels.clone(), false)?;
+        }
         self.mode()?;
-        self.judged()?;
+        self.ablation()?;
+        acting::check(&self)?;
         let (game, levels) = (self.games()?[0], self.levels[0]);
         self.variants()?
             .into_iter()
@@ -203,9 +239,7 @@ impl Settings {
 
     /// The games, in alphabetical order.
     pub fn games(&self) -> Outcome<Vec<Game>> {
-        let mut games = named("games", &self.games, &GAMES.map(|game| (game.name(), game)), false)?;
-        games.sort_by_key(|game| *game as usize);
-        Ok(games)
+        alphabetical("games", &self.games)
     }
 
     /// Which kind of levels.
@@ -214,10 +248,17 @@ impl Settings {
         Ok(named("mode", std::slice::from_ref(&self.mode), &known, false)?[0])
     }
 
+    /// What is asked.
+    pub fn ablation(&self) -> Outcome<Ablation> {
+        let acting = [("optimism", Ablation::Optimism), ("pessimism", Ablation::Pessimism)];
+        let signals = Judged::ALL.map(|judged| (judged.word, Ablation::Signal(judged)));
+        let known: Vec<_> = signals.into_iter().chain(acting).collect();
+        Ok(named("ablation", std::slice::from_ref(&self.ablation), &known, false)?[0])
+    }
+
     /// The σ that is judged: that of Fig. 4, of Fig. 11 or of Fig. 12. Which one was chosen before the runs is for the user to say.
     pub fn judged(&self) -> Outcome<Judged> {
-        let known = Judged::ALL.map(|judged| (judged.word, judged));
-        Ok(named("ablation", std::slice::from_ref(&self.ablation), &known, false)?[0])
+        Ok(if let Ablation::Signal(judged) = self.ablation()? { judged } else { Judged::ALL[0] })
     }
 
     /// The agent of the paper, and the controls.
@@ -247,7 +288,13 @@ impl Settings {
 
     /// What a run is.
     pub fn plan(&self, cell: &Cell) -> Outcome<Plan> {
-        let texts = self.base.iter().map(String::as_str).chain(cell.variant.changes().iter().copied());
+        self.plan_with(cell, &[])
+    }
+
+    /// What a run is, with further settings of its agent.
+    pub fn plan_with(&self, cell: &Cell, more: &[String]) -> Outcome<Plan> {
+        let own = cell.variant.changes().iter().copied();
+        let texts = self.base.iter().map(String::as_str).chain(own).chain(more.iter().map(String::as_str));
         let changes: Result<Vec<Change>, String> = texts.map(Change::parse).collect();
         resolve(&Request {
             agent: super::run::AGENT,

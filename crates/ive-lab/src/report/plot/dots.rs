@@ -10,6 +10,8 @@ use crate::exit::Outcome;
 
 /// How many names fit side by side below a panel.
 const SIDE_BY_SIDE: usize = 5;
+/// Longer names than this do not, if there are more than two.
+const LONG: usize = 16;
 
 /// The shape of a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +95,9 @@ pub fn dots(
             .with_x_axis_max(panel.categories.len() as f64 + 0.6)
             // Dots at zero are not cut by the axis.
             .with_y_axis_min(panel.lower_end());
-        // More names than this do not fit side by side.
-        let axes = if panel.categories.len() > SIDE_BY_SIDE { axes.with_x_tick_rotate(-40.0) } else { axes };
+        let long = panel.categories.iter().any(|name| name.chars().count() > LONG);
+        let many = panel.categories.len() > if long { 2 } else { SIDE_BY_SIDE };
+        let axes = if many { axes.with_x_tick_rotate(-40.0) } else { axes };
         (plots, axes)
     };
     let (plots, layouts): (Vec<Vec<Plot>>, Vec<_>) = panels.iter().map(draw).unzip();

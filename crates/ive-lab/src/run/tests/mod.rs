@@ -34,6 +34,7 @@ pub const FAKE: agents::Family = agents::Family {
     presets: &[("default", fake::PRESET)],
     learns: <fake::Fake as ive_agents::Player>::LEARNS,
     check: |plan| agents::checked(plan, fake::Config::check),
+    complete: |plan| Ok(plan.settings.clone()),
     schedules: |_| Ok(Vec::new()),
     make: |making| {
         let source = making.source::<fake::Fake>()?;

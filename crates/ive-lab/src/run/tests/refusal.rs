@@ -52,6 +52,25 @@ fn other_plans_are_refused_with_what_differs() {
     refused(go(stranger.path(), &plan(&[]), &options()), 64, &["is not empty and not a run", "thesis.tex"]);
 }
 
+/// A run from before there was a setting means its default, and its file stays what it is.
+#[test]
+fn a_run_that_is_older_than_a_setting_is_still_that_run() {
+    let (dir, disk) = (scratch(), Disk::default());
+    let request =
+        Request { agent: "muesli", preset: "smoke", world: "minatar:breakout", ..Request::default() };
+    let new = agents::resolve(&request).unwrap();
+    let mut old = new.clone();
+    for key in ["optimism", "optimism_signal", "optimism_beta", "optimism_depth"] {
+        old.settings.remove(key).unwrap();
+    }
+    old.clone().settle(dir.path(), &disk).unwrap();
+    assert_eq!(new.clone().settle(dir.path(), &disk).unwrap(), old);
+    let mut other = new;
+    other.settings["optimism"] = toml::Value::String("logit".into());
+    let said = other.settle(dir.path(), &disk).unwrap_err().message;
+    assert!(said.contains("other settings") && said.contains("optimism"), "{said}");
+}
+
 #[test]
 fn a_changed_or_damaged_configuration_is_noticed() {
     let dir = half_done();

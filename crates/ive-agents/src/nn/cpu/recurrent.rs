@@ -224,3 +224,51 @@ pub fn gru_back(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::cpu::tests::random;
+    use ive::Rng;
+
+    /// Two rows of two blocks and a rest of three.
+    const ROWS: usize = 2;
+    const UNITS: usize = 2 * BLOCK + 3;
+
+    /// The formulas, number by number.
+    #[test]
+    fn blocks_and_rests_of_cells_give_the_bits_of_the_formulas() {
+        let mut rng = Rng::from_seed(1);
+        let mut draw = |gates: usize| random(ROWS * UNITS * gates, &mut rng);
+        let (input, recurrent, past, gates) = (draw(3), draw(3), draw(1), draw(4));
+        let at = |gate: usize, count: usize, i: usize| (i / UNITS * count + gate) * UNITS + i % UNITS;
+        let (mut active, mut out) = (vec![9.0; 3 * past.len()], vec![9.0; past.len()]);
+        gru([&input, &recurrent, &past], UNITS, &mut active, &mut out);
+        for i in 0..past.len() {
+            let [u, r, n] = [0, 1, 2].map(|gate| at(gate, 3, i));
+            let update = sigmoid(input[u] + recurrent[u]);
+            let reset = sigmoid(input[r] + recurrent[r]);
+            let new = tanh(input[n] + reset * recurrent[n]);
+            let hidden = update * past[i] + (1.0 - update) * new;
+            assert_eq!([active[u], active[r], active[n], out[i]], [update, reset, new, hidden], "{i}");
+        }
+        for (squash, function) in [(Squash::Tanh, tanh as fn(f32) -> f32), (Squash::Relu, relu)] {
+            let mut active = vec![9.0; gates.len()];
+            let [mut cell, mut squashed, mut hidden] = [0; 3].map(|_| vec![9.0; past.len()]);
+            let new = Outputs {
+                active: &mut active,
+                cell: &mut cell,
+                squashed: &mut squashed,
+                hidden: &mut hidden,
+            };
+            lstm(&gates, &past, UNITS, squash, new);
+            for j in 0..past.len() {
+                let [i, g, f, o] = [0, 1, 2, 3].map(|gate| at(gate, 4, j));
+                let open = [sigmoid(gates[i]), tanh(gates[g]), sigmoid(gates[f] + 1.0), sigmoid(gates[o])];
+                let c = open[2] * past[j] + open[0] * open[1];
+                assert_eq!([i, g, f, o].map(|k| active[k]), open, "{j}");
+                assert_eq!([cell[j], squashed[j], hidden[j]], [c, function(c), open[3] * function(c)], "{j}");
+            }
+        }
+    }
+}

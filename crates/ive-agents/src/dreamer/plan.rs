@@ -62,6 +62,7 @@ impl Start {
     }
 
     /// One row as many.
+    #[must_use]
     pub fn repeated(self, g: &mut dyn Graph, rows: usize) -> Self {
         let mut many = |x: Var| repeated(g, x, rows);
         let state = Latent { z: many(self.state.z), d: many(self.state.d) };

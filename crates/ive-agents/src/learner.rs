@@ -5,6 +5,7 @@
 
 use crate::agent::AgentError;
 use crate::archive::{Archive, ArchiveError};
+use crate::nn::cpu::aligned::Aligned;
 use crate::nn::cpu::descent::{Adam, CentredRmsProp, norm};
 use crate::nn::{Layout, Slot};
 
@@ -21,9 +22,9 @@ pub enum Optimiser {
 #[derive(Clone, Debug)]
 pub struct Learner {
     layout: Layout,
-    parameters: Vec<f32>,
-    gradient: Vec<f32>,
-    target: Vec<f32>,
+    parameters: Aligned,
+    gradient: Aligned,
+    target: Aligned,
     optimiser: Optimiser,
     /// The largest length of a gradient.
     clip: f64,
@@ -36,7 +37,8 @@ impl Learner {
     /// If the number of parameters is not the layout's.
     pub fn new(layout: Layout, parameters: Vec<f32>, optimiser: Optimiser, clip: f64) -> Self {
         assert_eq!(layout.len(), parameters.len(), "parameters of a network");
-        let (gradient, target) = (vec![0.0; parameters.len()], parameters.clone());
+        let parameters = Aligned::from(&*parameters);
+        let (gradient, target) = (Aligned::zeros(parameters.len()), parameters.clone());
         Self { layout, parameters, gradient, target, optimiser, clip }
     }
 
@@ -107,7 +109,7 @@ impl Learner {
 
     /// The target moves towards the network: `θ' ← (1 − α) θ' + α θ`.
     pub fn move_target(&mut self, rate: f32) {
-        for (target, x) in self.target.iter_mut().zip(&self.parameters) {
+        for (target, x) in self.target.iter_mut().zip(&*self.parameters) {
             *target = (1.0 - rate) * *target + rate * x;
         }
     }

@@ -129,10 +129,19 @@ impl Dynamics {
 
     /// d' of a state and an action.
     pub fn advance(&self, g: &mut dyn Graph, p: Block, state: Latent, action: Var) -> Var {
+        let recurrent = self.recurrent(g, p, state.d);
+        self.advance_with(g, p, state, recurrent, action)
+    }
+
+    /// The product of the GRU with d, which no action changes.
+    pub(super) fn recurrent(&self, g: &mut dyn Graph, p: Block, d: Var) -> Var {
+        g.dense(p, &self.gru_recurrent, d)
+    }
+
+    fn advance_with(&self, g: &mut dyn Graph, p: Block, state: Latent, recurrent: Var, action: Var) -> Var {
         let both = g.columns(&[state.z, action]);
         let x = g.dense(p, &self.input, both);
         let input = g.dense(p, &self.gru_input, x);
-        let recurrent = g.dense(p, &self.gru_recurrent, state.d);
         g.gru(input, recurrent, state.d)
     }
 
@@ -151,7 +160,21 @@ impl Dynamics {
         action: Var,
         noise: Option<&[f32]>,
     ) -> Latent {
-        let d = self.advance(g, p, state, action);
+        let recurrent = self.recurrent(g, p, state.d);
+        self.imagine_with(g, p, state, recurrent, action, noise)
+    }
+
+    /// The same where the [`recurrent`](Self::recurrent) product is there already.
+    pub(super) fn imagine_with(
+        &self,
+        g: &mut dyn Graph,
+        p: Block,
+        state: Latent,
+        recurrent: Var,
+        action: Var,
+        noise: Option<&[f32]>,
+    ) -> Latent {
+        let d = self.advance_with(g, p, state, recurrent, action);
         let (mean, std) = self.prior(g, p, d);
         Latent { z: noise.map_or(mean, |noise| g.normal(mean, std, noise)), d }
     }
@@ -268,6 +291,12 @@ impl Value {
     }
 }
 
+/// An action with given noise: tanh of a sample.
+pub(super) fn drawn(g: &mut dyn Graph, (mean, std): Normal, noise: &[f32]) -> Var {
+    let sample = g.normal(mean, std, noise);
+    g.activate(sample, Activation::Tanh)
+}
+
 /// The actor.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -304,8 +333,10 @@ impl Actor {
     /// An action: tanh of a sample with given noise. No noise is the mode.
     pub fn act(&self, g: &mut dyn Graph, p: Block, features: Var, noise: Option<&[f32]>) -> Var {
         let (mean, std) = self.distribution(g, p, features);
-        let sample = noise.map_or(mean, |noise| g.normal(mean, std, noise));
-        g.activate(sample, Activation::Tanh)
+        match noise {
+            Some(noise) => drawn(g, (mean, std), noise),
+            None => g.activate(mean, Activation::Tanh),
+        }
     }
 
     /// Initial parameters: Glorot, biases zero.

@@ -43,19 +43,68 @@ pub struct Judges<'a> {
     pub lambda: f64,
 }
 
+/// The state in which plans begin, `[rows, …]`, and what a model says of it whatever is done there.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// (z, d).
+    pub state: Latent,
+    /// What the GRU makes of d.
+    pub recurrent: Var,
+    /// r̂.
+    pub reward: Var,
+}
+
+impl Start {
+    /// Of a model.
+    pub fn new(g: &mut dyn Graph, (model, p): &(&Dynamics, Block), state: Latent) -> Self {
+        let features = state.features(g);
+        Self { state, recurrent: model.recurrent(g, *p, state.d), reward: model.reward(g, *p, features) }
+    }
+
+    /// One row as many.
+    #[must_use]
+    pub fn repeated(self, g: &mut dyn Graph, rows: usize) -> Self {
+        let mut many = |x: Var| repeated(g, x, rows);
+        let state = Latent { z: many(self.state.z), d: many(self.state.d) };
+        Self { state, recurrent: many(self.recurrent), reward: many(self.reward) }
+    }
+
+    /// z, d, the recurrent product and the reward.
+    pub fn all(self) -> [Var; 4] {
+        [self.state.z, self.state.d, self.recurrent, self.reward]
+    }
+}
+
+/// One row as many.
+pub(super) fn repeated(g: &mut dyn Graph, row: Var, rows: usize) -> Var {
+    if rows == 1 { row } else { g.gather(row, &vec![0; rows]) }
+}
+
 impl Judges<'_> {
     /// Judges action sequences that all begin in `start`: `actions[t]` is `[rows, motors]`, `noise[t]` is that of the latent states behind
     /// it (none: their means).
     pub fn judge(&self, g: &mut dyn Graph, start: Latent, actions: &[Var], noise: Option<&[f32]>) -> Judged {
+        let start = Start::new(g, &self.models[0], start);
+        self.judge_from(g, &start, actions, noise)
+    }
+
+    /// The same where it is known what the first model says of the start.
+    pub fn judge_from(
+        &self,
+        g: &mut dyn Graph,
+        start: &Start,
+        actions: &[Var],
+        noise: Option<&[f32]>,
+    ) -> Judged {
         let path = roll(g, &self.models[0], start, actions, noise);
         self.judge_path(g, start, &path, actions, noise)
     }
 
-    /// The same where it is known which features the first model comes by.
+    /// The same where it is known which features the first model comes by, those of the start among them.
     pub fn judge_path(
         &self,
         g: &mut dyn Graph,
-        start: Latent,
+        start: &Start,
         path: &[Var],
         actions: &[Var],
         noise: Option<&[f32]>,
@@ -64,11 +113,16 @@ impl Judges<'_> {
         let members = match self.utility {
             Utility::LambdaReturn => return self.own_return(g, path),
             Utility::Ive => {
-                let (rewards, values) = self.heads(g, path);
+                let rewards = rewards_of(g, &self.models[0], start, &path[..horizon]);
+                let (value, p) = self.values[0];
+                // There is no member k = 0: nobody asks for the value of the start.
+                let seen = g.stack(&path[1..]);
+                let values = value.value(g, p, seen);
+                let values = split(g, values, horizon);
                 k_step_values(g, &rewards, &values, self.discount as f32, 1..=horizon)
             }
             Utility::Eve => {
-                let rewards = rewards_of(g, &self.models[0], &path[..horizon]);
+                let rewards = rewards_of(g, &self.models[0], start, &path[..horizon]);
                 let ends: Vec<Var> =
                     self.values.iter().map(|(value, p)| value.value(g, *p, path[horizon])).collect();
                 let members: Vec<Var> = ends.into_iter().map(|end| self.whole(g, &rewards, end)).collect();
@@ -77,9 +131,13 @@ impl Judges<'_> {
             Utility::Emve => {
                 let mut members = Vec::with_capacity(self.models.len());
                 for (i, model) in self.models.iter().enumerate() {
-                    let other = (i > 0).then(|| roll(g, model, start, actions, noise));
-                    let path = other.as_deref().unwrap_or(path);
-                    let rewards = rewards_of(g, model, &path[..horizon]);
+                    let own = (i > 0).then(|| {
+                        let start = Start::new(g, model, start.state);
+                        (start, roll(g, model, &start, actions, noise))
+                    });
+                    let (start, path) =
+                        own.as_ref().map_or((start, path), |(start, path)| (start, &path[..]));
+                    let rewards = rewards_of(g, model, start, &path[..horizon]);
                     let (value, p) = self.values[0];
                     let end = value.value(g, p, path[horizon]);
                     members.push(self.whole(g, &rewards, end));
@@ -88,15 +146,6 @@ impl Judges<'_> {
             }
         };
         judge(g, members, self.beta)
-    }
-
-    /// r̂ of all states but the last, v̂ of all.
-    fn heads(&self, g: &mut dyn Graph, features: &[Var]) -> (Vec<Var>, Vec<Var>) {
-        let rewards = rewards_of(g, &self.models[0], &features[..features.len() - 1]);
-        let (value, p) = self.values[0];
-        let seen = g.stack(features);
-        let values = value.value(g, p, seen);
-        (rewards, split(g, values, features.len()))
     }
 
     /// The longest member alone: all rewards, then the value at the end.
@@ -127,25 +176,39 @@ impl Judges<'_> {
 fn roll(
     g: &mut dyn Graph,
     (model, p): &(&Dynamics, Block),
-    start: Latent,
+    start: &Start,
     actions: &[Var],
     noise: Option<&[f32]>,
 ) -> Vec<Var> {
-    let (mut state, horizon) = (start, actions.len());
+    let (mut state, horizon) = (start.state, actions.len());
     let mut features = vec![state.features(g)];
     for (t, &action) in actions.iter().enumerate() {
         let part = noise.map(|all| &all[t * all.len() / horizon..(t + 1) * all.len() / horizon]);
-        state = model.imagine(g, *p, state, action, part);
+        state = match t {
+            0 => model.imagine_with(g, *p, state, start.recurrent, action, part),
+            _ => model.imagine(g, *p, state, action, part),
+        };
         features.push(state.features(g));
     }
     features
 }
 
-/// r̂ of states, evaluated together.
-fn rewards_of(g: &mut dyn Graph, (model, p): &(&Dynamics, Block), features: &[Var]) -> Vec<Var> {
-    let all = g.stack(features);
-    let rewards = model.reward(g, *p, all);
-    split(g, rewards, features.len())
+/// r̂ of the start and of the states behind it, which are evaluated together.
+fn rewards_of(
+    g: &mut dyn Graph,
+    (model, p): &(&Dynamics, Block),
+    start: &Start,
+    features: &[Var],
+) -> Vec<Var> {
+    let mut all = vec![start.reward];
+    if let [_, behind @ ..] = features
+        && !behind.is_empty()
+    {
+        let seen = g.stack(behind);
+        let rewards = model.reward(g, *p, seen);
+        all.extend(split(g, rewards, behind.len()));
+    }
+    all
 }
 
 /// Equal blocks of rows.

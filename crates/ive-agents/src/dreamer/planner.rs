@@ -9,8 +9,8 @@ use ive::Rng;
 
 use super::config::{Behaviour, Config, PlanNoise};
 use super::mind::{ACTOR, MODEL, Mind, judges};
-use super::network::Latent;
-use super::plan::Judged;
+use super::network::{Latent, drawn};
+use super::plan::{Judged, Start, repeated};
 use super::update::normals;
 use crate::nn::{Executor, Graph, Over, Var};
 
@@ -41,8 +41,8 @@ pub struct Planner {
     pub states: Vec<f32>,
     noise: Vec<f32>,
     exploration: Vec<f32>,
-    z: Vec<f32>,
-    d: Vec<f32>,
+    /// Where sequences begin, once for each: z, d, and what the model says of them whatever is done (recurrent product, reward).
+    start: [Vec<f32>; 4],
     gradient: Vec<f32>,
 }
 
@@ -142,34 +142,42 @@ impl Planner {
         normals(horizon * rows * motors, rng, &mut self.noise);
         normals(horizon * rows * motors, rng, &mut self.exploration);
         self.draw_states(config.plan_noise, horizon, rows, z.len(), rng);
-        self.z.clear();
-        self.d.clear();
-        for _ in 0..rows {
-            self.z.extend_from_slice(z);
-            self.d.extend_from_slice(d);
-        }
         self.actions.resize(horizon, Vec::new());
-        let Self { executor, actions, judged, states, noise, exploration, .. } = self;
+        let Self { executor, actions, judged, states, noise, exploration, start: kept, .. } = self;
         let (models, values) = (mind.models(), mind.values());
         let latent = (!states.is_empty()).then_some(&states[..]);
         executor.run(&mind.frozen(), |g| {
-            let start = Latent { z: g.input(&self.z, z.len()), d: g.input(&self.d, d.len()) };
-            let mut state = start;
+            // All sequences begin in one state: what it leads to is computed once.
+            let state = Latent { z: g.input(z, z.len()), d: g.input(d, d.len()) };
+            let features = state.features(g);
+            let (mean, std) = mind.actor.distribution(g, ACTOR, features);
+            let first = (repeated(g, mean, rows), repeated(g, std, rows));
+            let start = Start::new(g, &models[0], state).repeated(g, rows);
+            for (var, kept) in start.all().into_iter().zip(kept) {
+                g.read(var, kept);
+            }
+            let mut state = start.state;
             let (mut path, mut doing) = (vec![state.features(g)], Vec::with_capacity(horizon));
             for (t, actions) in actions.iter_mut().enumerate() {
                 let part = t * rows * motors..(t + 1) * rows * motors;
-                let said = mind.actor.act(g, ACTOR, path[t], Some(&noise[part.clone()]));
+                let said = match t {
+                    0 => drawn(g, first, &noise[part.clone()]),
+                    _ => mind.actor.act(g, ACTOR, path[t], Some(&noise[part.clone()])),
+                };
                 g.read(said, actions);
                 for (action, x) in actions.iter_mut().zip(&exploration[part]) {
                     *action = (*action + config.exploration as f32 * x).clamp(-1.0, 1.0);
                 }
                 doing.push(g.input(actions, motors));
                 let part = latent.map(|all| &all[t * rows * z.len()..][..rows * z.len()]);
-                state = mind.model.dynamics.imagine(g, MODEL, state, doing[t], part);
+                state = match t {
+                    0 => models[0].0.imagine_with(g, MODEL, state, start.recurrent, doing[t], part),
+                    _ => models[0].0.imagine(g, MODEL, state, doing[t], part),
+                };
                 path.push(state.features(g));
             }
             if judging {
-                let said = judges(config, &models, &values).judge_path(g, start, &path, &doing, latent);
+                let said = judges(config, &models, &values).judge_path(g, &start, &path, &doing, latent);
                 read(g, said, judged);
             }
         });
@@ -193,14 +201,15 @@ impl Planner {
 
     /// Judges the sequences, and climbs a step if wished. Returns utility, μ and σ of the first before the step.
     fn judge(&mut self, mind: &Mind, config: &Config, climbing: bool) -> [f64; 3] {
-        let Self { executor, actions, judged, states, gradient, z, d, .. } = self;
+        let Self { executor, actions, judged, states, gradient, start, .. } = self;
         let (models, values, motors) = (mind.models(), mind.values(), mind.actor.motors);
         let latent = (!states.is_empty()).then_some(&states[..]);
         executor.run(&mind.frozen(), |g| {
-            let [stochastic, deterministic] = mind.model.latent;
-            let start = Latent { z: g.input(z, stochastic), d: g.input(d, deterministic) };
+            let rows = actions.first().map_or(1, |a| a.len() / motors);
+            let [z, d, recurrent, reward] = start.each_ref().map(|x| g.input(x, x.len() / rows));
+            let start = Start { state: Latent { z, d }, recurrent, reward };
             let doing: Vec<Var> = actions.iter().map(|a| g.variable(a, motors)).collect();
-            let said = judges(config, &models, &values).judge(g, start, &doing, latent);
+            let said = judges(config, &models, &values).judge_from(g, &start, &doing, latent);
             read(g, said, judged);
             if climbing {
                 let total = g.sum(said.utility, Over::Sum);

@@ -4,11 +4,11 @@ use std::ops::RangeInclusive;
 
 use super::graph::{Graph, Var};
 
-/// `v̂ᵏ = Σ_{i<k} γⁱ rᵢ + γᵏ vₖ` for each k, `[states, members]`: `rewards[i]` and `values[k]` are those along one path, each
-/// `[states, 1]`. Paper: Eq. (3). The numbers of [`ive::ValueEnsemble::implicit`], in a form that can be differentiated.
+/// `v̂ᵏ = Σ_{i<k} γⁱ rᵢ + γᵏ vₖ` for each k, `[states, members]`: `rewards` are those along a path from its beginning on, `values` those of
+/// the members, one for each k; `[states, 1]` each. Paper: Eq. (3). The numbers of [`ive::ValueEnsemble::implicit`], in a form that can be differentiated.
 ///
 /// # Panics
-/// If the path is shorter than the largest k.
+/// If there are fewer rewards than the largest k, or not as many values as members.
 pub fn k_step_values(
     g: &mut dyn Graph,
     rewards: &[Var],
@@ -16,10 +16,11 @@ pub fn k_step_values(
     discount: f32,
     members: RangeInclusive<usize>,
 ) -> Var {
-    let mut all = Vec::with_capacity(members.end() + 1 - members.start());
-    for k in members {
+    assert_eq!(values.len(), members.end() + 1 - members.start(), "a value for each member");
+    let mut all = Vec::with_capacity(values.len());
+    for (k, &value) in members.zip(values) {
         let steps = rewards[..k].iter().enumerate().map(|(i, &reward)| (discount.powi(i as i32), reward));
-        let terms: Vec<(f32, Var)> = steps.chain([(discount.powi(k as i32), values[k])]).collect();
+        let terms: Vec<(f32, Var)> = steps.chain([(discount.powi(k as i32), value)]).collect();
         all.push(g.linear(&terms, 0.0));
     }
     g.columns(&all)
@@ -72,7 +73,7 @@ mod tests {
             state = net.transition(&mut g, p, state, &actions);
             values.push(net.value(&mut g, p, state.hidden));
         }
-        let members = k_step_values(&mut g, &rewards, &values, discount as f32, 1..=steps);
+        let members = k_step_values(&mut g, &rewards, &values[1..], discount as f32, 1..=steps);
         let (mean, std) = mean_and_std(&mut g, members);
         let (mut ours, mut mu, mut sigma) = (Vec::new(), Vec::new(), Vec::new());
         g.read(members, &mut ours);

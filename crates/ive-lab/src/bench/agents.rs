@@ -12,9 +12,10 @@ use cpu_time::ProcessTime;
 use ive::Rng;
 use ive_agents::dqn;
 use ive_agents::experience::{Experience, Shape};
+use ive_agents::learner::{Learner, Optimiser};
 use ive_agents::nn::Executor;
 use ive_agents::nn::cpu::board;
-use ive_agents::nn::cpu::descent::{Adam, CentredRmsProp, norm};
+use ive_agents::nn::cpu::descent::{Adam, CentredRmsProp};
 use ive_agents::nn::cpu::torso::{Inference, TORSO};
 use ive_agents::vpn::batch::{Batch, Lesson};
 use ive_agents::vpn::planner::Planner;
@@ -184,7 +185,7 @@ fn dqn_update(args: &AgentsArgs) -> Outcome<Measured> {
 /// Four windows of ten steps: 40 starts, 160 predictions.
 fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
     let net = vpn::network::Network::new(7, 6);
-    let mut x = net.initial(1.0, 4.0, &mut Rng::from_seed(0));
+    let x = net.initial(1.0, 4.0, &mut Rng::from_seed(0));
     let words = net.torso.board.words();
     let boards = some_boards(44, "minatar:freeway")?;
     let shape = Shape { observation: words, action: 1, policy: 0 };
@@ -197,15 +198,15 @@ fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
         }
     }
     let lessons = (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) });
-    let (mut batch, mut executor, mut gradient) = (Batch::default(), Executor::default(), vec![0.0; x.len()]);
+    let (mut batch, mut executor) = (Batch::default(), Executor::default());
     let (goal, mut said) = (Goal::default(), Vec::new());
-    let mut adam = Adam::new(x.len(), 1e-8);
+    let adam = Optimiser::Adam(Adam::new(x.len(), 1e-8));
+    let mut learner = Learner::new(net.layout.clone(), x, adam, 40.0);
     best("vpn update", "40 starts, 160 steps, heads with 64 hidden units", 20 * args.peers.repeats, || {
         batch.fill(lessons.clone(), 5, 0.99, Ends::Absorb);
-        vpn::loss::gradient(&net, &x, &batch, &goal, &mut executor, &mut gradient, &mut said);
-        let clip = (40.0 / norm(&gradient)).min(1.0);
-        adam.step(&mut x, &gradient, clip, 1e-4);
-        Ok(())
+        let (x, gradient) = learner.gradient();
+        vpn::loss::gradient(&net, x, &batch, &goal, &mut executor, gradient, &mut said);
+        learner.step(&[], 1.0, 1e-4, 0).map(|_| ()).map_err(|e| Failure::internal(e.to_string()))
     })
 }
 

@@ -225,6 +225,9 @@ thread_local! {
 pub(super) fn backwards(dx: &mut [f32], dy: &[f32], w: &[f32], columns: usize, accumulate: bool) {
     let (rows, inputs, groups) = (dy.len() / columns, w.len() / columns, columns.div_ceil(LANES));
     assert!(dx.len() == rows * inputs && dy.len() == rows * columns && w.len() == inputs * columns);
+    if rows == 1 {
+        return super::avx512_row::backwards(dx, dy, w, accumulate);
+    }
     PACKED.with_borrow_mut(|packed| {
         for (first, count) in deal(rows, 2 * PAIRS) {
             let pairs = count.div_ceil(2);
@@ -287,25 +290,18 @@ unsafe fn dots<const R: usize>(
     let (whole, rest) = (columns / LANES, columns % LANES);
     let mut sums = [[_mm512_setzero_ps(); DOTS]; R];
     // Rows that do not exist are the last one once more, and are not stored.
-    let at = [0, 1, 2, 3].map(|s| w[(row + s).min(inputs - 1) * columns..].as_ptr());
+    let mut at = [w.as_ptr(); DOTS];
+    for (s, at) in at.iter_mut().enumerate() {
+        *at = w[(row + s).min(inputs - 1) * columns..].as_ptr();
+    }
     let pairs = packed.as_ptr();
     // SAFETY: group k < whole of each row of w, and of each of the R pairs; the last lanes of the rest are masked.
     unsafe {
         for k in 0..whole {
-            let group = pairs.add(k * R * 2 * LANES);
-            add_dots(
-                &mut sums,
-                group,
-                at.map(|at| _mm512_broadcast_f32x8(load8(at.add(k * LANES), u8::MAX))),
-            );
+            add_dots(&mut sums, pairs.add(k * R * 2 * LANES), &at, k, u8::MAX);
         }
         if rest > 0 {
-            let (group, mask) = (pairs.add(whole * R * 2 * LANES), (1u8 << rest) - 1);
-            add_dots(
-                &mut sums,
-                group,
-                at.map(|at| _mm512_broadcast_f32x8(load8(at.add(whole * LANES), mask))),
-            );
+            add_dots(&mut sums, pairs.add(whole * R * 2 * LANES), &at, whole, (1 << rest) - 1);
         }
     }
     let (valid, count) = ((inputs - row).min(DOTS), dx.len() / inputs);
@@ -331,24 +327,28 @@ unsafe fn dots<const R: usize>(
 }
 
 /// # Safety
-/// Eight numbers, or those of the mask, can be read.
+/// `R` pairs of eight numbers can be read at `group`, and those of the mask in group `k` of each row of W. Loops and no closures: a closure
+/// that the compiler does not put in place costs a call for each load.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-unsafe fn load8(at: *const f32, mask: u8) -> std::arch::x86_64::__m256 {
+unsafe fn add_dots<const R: usize>(
+    sums: &mut [[__m512; DOTS]; R],
+    group: *const f32,
+    rows: &[*const f32; DOTS],
+    k: usize,
+    mask: u8,
+) {
     // SAFETY: by the promise of the caller.
-    unsafe { _mm256_maskz_loadu_ps(mask, at) }
-}
-
-/// # Safety
-/// `R` pairs of eight numbers can be read at `group`.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-unsafe fn add_dots<const R: usize>(sums: &mut [[__m512; DOTS]; R], group: *const f32, w: [__m512; DOTS]) {
-    for r in 0..R {
-        // SAFETY: by the promise of the caller.
-        let dy = unsafe { _mm512_loadu_ps(group.add(r * 2 * LANES)) };
+    unsafe {
+        let mut w = [_mm512_setzero_ps(); DOTS];
         for s in 0..DOTS {
-            sums[r][s] = _mm512_fmadd_ps(dy, w[s], sums[r][s]);
+            w[s] = _mm512_broadcast_f32x8(_mm256_maskz_loadu_ps(mask, rows[s].add(k * LANES)));
+        }
+        for r in 0..R {
+            let dy = _mm512_loadu_ps(group.add(r * 2 * LANES));
+            for s in 0..DOTS {
+                sums[r][s] = _mm512_fmadd_ps(dy, w[s], sums[r][s]);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 
+use super::aligned::Aligned;
 use crate::archive::{Archive, ArchiveError};
 
 /// The Euclidean length of a vector.
@@ -32,8 +33,8 @@ fn sum_of_squares(x: &[f32]) -> f32 {
 pub struct Adam {
     /// Steps taken.
     time: u64,
-    mean: Vec<f32>,
-    square: Vec<f32>,
+    mean: Aligned,
+    square: Aligned,
     epsilon: f64,
     /// λ and c, unless there is neither.
     decay: Option<(f64, f64)>,
@@ -45,7 +46,7 @@ impl Adam {
 
     /// For `len` parameters.
     pub fn new(len: usize, epsilon: f64) -> Self {
-        Self { time: 0, mean: vec![0.0; len], square: vec![0.0; len], epsilon, decay: None }
+        Self { time: 0, mean: Aligned::zeros(len), square: Aligned::zeros(len), epsilon, decay: None }
     }
 
     /// The same with weight decay λ and steps of at most c before the learning rate.
@@ -111,8 +112,8 @@ pub fn linear_decay(first: f64, last: f64, done: f64) -> f64 {
 /// `n ← ρn + (1−ρ)g²`, `x ← x − α g / (√(n − ḡ²) + ε)`.
 #[derive(Clone, Debug)]
 pub struct CentredRmsProp {
-    mean: Vec<f32>,
-    square: Vec<f32>,
+    mean: Aligned,
+    square: Aligned,
     smoothing: f64,
     epsilon: f64,
 }
@@ -120,7 +121,7 @@ pub struct CentredRmsProp {
 impl CentredRmsProp {
     /// For `len` parameters.
     pub fn new(len: usize, smoothing: f64, epsilon: f64) -> Self {
-        Self { mean: vec![0.0; len], square: vec![0.0; len], smoothing, epsilon }
+        Self { mean: Aligned::zeros(len), square: Aligned::zeros(len), smoothing, epsilon }
     }
 
     /// One step against `scale` times the gradient.

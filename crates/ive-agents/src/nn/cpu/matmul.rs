@@ -299,9 +299,13 @@ mod tests {
     use ive::Rng;
 
     /// Rows, inner size, columns: whole blocks, remainders of every kind, and nothing.
-    const SHAPES: [(usize, usize, usize); 14] = [
+    const SHAPES: [(usize, usize, usize); 18] = [
         (0, 8, 16),
         (1, 8, 16),
+        (1, 22, 128),
+        (1, 144, 33),
+        (1, 13, 7),
+        (1, 128, 384),
         (7, 136, 48),
         (13, 264, 16),
         (40, 512, 32),

@@ -8,12 +8,15 @@
 //! - [`functions`]: exp, ln, tanh, sigmoid and ELU that the compiler can vectorise;
 //! - [`board`]: the convolution over a board of zeros and ones, which costs as much as there are ones; [`torso`]: what follows it;
 //! - [`rows`], `recurrent`, `losses`, `pictures`: everything that is not a product;
-//! - [`descent`]: Adam and centred RMSProp.
+//! - [`descent`]: Adam and centred RMSProp; [`aligned`]: vectors that begin with a cache line.
 
+pub mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_row;
 pub mod board;
 pub mod descent;
 pub mod functions;

@@ -34,27 +34,64 @@ fn relu(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn forwards(gates: &[f32], past: &[f32], units: usize, squash: impl Fn(f32) -> f32, out: Outputs<'_>) {
-    let rows = gates.chunks_exact(4 * units).zip(out.active.chunks_exact_mut(4 * units));
-    let past = past.chunks_exact(units);
-    let new = out.cell.chunks_exact_mut(units).zip(out.squashed.chunks_exact_mut(units));
-    for (((gates, active), past), ((cell, squashed), hidden)) in
-        rows.zip(past).zip(new.zip(out.hidden.chunks_exact_mut(units)))
-    {
-        let [i, g, f, o] = quarters(gates, units);
-        let (ai, rest) = active.split_at_mut(units);
-        let (ag, rest) = rest.split_at_mut(units);
-        let (af, ao) = rest.split_at_mut(units);
-        for j in 0..units {
-            ai[j] = sigmoid(i[j]);
-            ag[j] = tanh(g[j]);
-            af[j] = sigmoid(f[j] + 1.0);
-            ao[j] = sigmoid(o[j]);
-            cell[j] = af[j] * past[j] + ai[j] * ag[j];
-            squashed[j] = squash(cell[j]);
-            hidden[j] = ao[j] * squashed[j];
+fn forwards(gates: &[f32], past: &[f32], units: usize, squash: impl Fn(f32) -> f32, mut out: Outputs<'_>) {
+    for r in 0..past.len() / units {
+        let mut j = 0;
+        while j + BLOCK <= units {
+            lstm_block::<BLOCK>(gates, past, [r, j, units], &squash, &mut out);
+            j += BLOCK;
+        }
+        while j < units {
+            lstm_block::<1>(gates, past, [r, j, units], &squash, &mut out);
+            j += 1;
         }
     }
+}
+
+#[inline(always)]
+fn lstm_block<const N: usize>(
+    gates: &[f32],
+    past: &[f32],
+    [r, j, units]: [usize; 3],
+    squash: impl Fn(f32) -> f32,
+    out: &mut Outputs<'_>,
+) {
+    let (here, at) = (r * units + j, 4 * r * units + j);
+    let [i, g, f, o] = [at, at + units, at + 2 * units, at + 3 * units];
+    let (mut ai, mut ag, mut af, mut ao) =
+        (take::<N>(gates, i), take::<N>(gates, g), take::<N>(gates, f), take::<N>(gates, o));
+    let (mut cell, mut squashed, mut hidden) = (take::<N>(past, here), [0.0; N], [0.0; N]);
+    for l in 0..N {
+        ai[l] = sigmoid(ai[l]);
+        ag[l] = tanh(ag[l]);
+        af[l] = sigmoid(af[l] + 1.0);
+        ao[l] = sigmoid(ao[l]);
+        cell[l] = af[l] * cell[l] + ai[l] * ag[l];
+        squashed[l] = squash(cell[l]);
+        hidden[l] = ao[l] * squashed[l];
+    }
+    put(out.active, i, ai);
+    put(out.active, g, ag);
+    put(out.active, f, af);
+    put(out.active, o, ao);
+    put(out.cell, here, cell);
+    put(out.squashed, here, squashed);
+    put(out.hidden, here, hidden);
+}
+
+/// Numbers of a row that are worked on together: read, then computed, then written, so that no loop has to ask which slices overlap.
+const BLOCK: usize = 16;
+
+#[inline(always)]
+fn take<const N: usize>(x: &[f32], at: usize) -> [f32; N] {
+    let mut some = [0.0; N];
+    some.copy_from_slice(&x[at..at + N]);
+    some
+}
+
+#[inline(always)]
+fn put<const N: usize>(x: &mut [f32], at: usize, some: [f32; N]) {
+    x[at..at + N].copy_from_slice(&some);
 }
 
 #[inline(always)]
@@ -117,19 +154,40 @@ fn backwards(
 #[multiversion(targets = "simd")]
 pub fn gru([input, recurrent, hidden]: [&[f32]; 3], units: usize, active: &mut [f32], out: &mut [f32]) {
     for r in 0..out.len() / units {
-        let (here, gates) = (r * units..(r + 1) * units, 3 * r * units..3 * (r + 1) * units);
-        let ([xu, xr, xc], [hu, hr, hc]) =
-            (thirds(&input[gates.clone()], units), thirds(&recurrent[gates.clone()], units));
-        let (u, rest) = active[gates].split_at_mut(units);
-        let (reset, n) = rest.split_at_mut(units);
-        let (hidden, out) = (&hidden[here.clone()], &mut out[here]);
-        for j in 0..units {
-            u[j] = sigmoid(xu[j] + hu[j]);
-            reset[j] = sigmoid(xr[j] + hr[j]);
-            n[j] = tanh(xc[j] + reset[j] * hc[j]);
-            out[j] = u[j] * hidden[j] + (1.0 - u[j]) * n[j];
+        let mut j = 0;
+        while j + BLOCK <= units {
+            gru_block::<BLOCK>([input, recurrent, hidden], [r, j, units], active, out);
+            j += BLOCK;
+        }
+        while j < units {
+            gru_block::<1>([input, recurrent, hidden], [r, j, units], active, out);
+            j += 1;
         }
     }
+}
+
+#[inline(always)]
+fn gru_block<const N: usize>(
+    [input, recurrent, hidden]: [&[f32]; 3],
+    [r, j, units]: [usize; 3],
+    active: &mut [f32],
+    out: &mut [f32],
+) {
+    let (here, at) = (r * units + j, 3 * r * units + j);
+    let [update, reset, new] = [at, at + units, at + 2 * units];
+    let (mut u, mut rs, mut n) = (take::<N>(input, update), take::<N>(input, reset), take::<N>(input, new));
+    let (hu, hr, hc) = (take::<N>(recurrent, update), take::<N>(recurrent, reset), take::<N>(recurrent, new));
+    let mut h = take::<N>(hidden, here);
+    for l in 0..N {
+        u[l] = sigmoid(u[l] + hu[l]);
+        rs[l] = sigmoid(rs[l] + hr[l]);
+        n[l] = tanh(n[l] + rs[l] * hc[l]);
+        h[l] = u[l] * h[l] + (1.0 - u[l]) * n[l];
+    }
+    put(active, update, u);
+    put(active, reset, rs);
+    put(active, new, n);
+    put(out, here, h);
 }
 
 #[inline(always)]
@@ -163,6 +221,54 @@ pub fn gru_back(
             (xr[j], hr[j]) = (dr, dr);
             (xc[j], d_hc[j]) = (dn, dn * r[j]);
             d_hidden[j] = d * u[j];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::cpu::tests::random;
+    use ive::Rng;
+
+    /// Two rows of two blocks and a rest of three.
+    const ROWS: usize = 2;
+    const UNITS: usize = 2 * BLOCK + 3;
+
+    /// The formulas, number by number.
+    #[test]
+    fn blocks_and_rests_of_cells_give_the_bits_of_the_formulas() {
+        let mut rng = Rng::from_seed(1);
+        let mut draw = |gates: usize| random(ROWS * UNITS * gates, &mut rng);
+        let (input, recurrent, past, gates) = (draw(3), draw(3), draw(1), draw(4));
+        let at = |gate: usize, count: usize, i: usize| (i / UNITS * count + gate) * UNITS + i % UNITS;
+        let (mut active, mut out) = (vec![9.0; 3 * past.len()], vec![9.0; past.len()]);
+        gru([&input, &recurrent, &past], UNITS, &mut active, &mut out);
+        for i in 0..past.len() {
+            let [u, r, n] = [0, 1, 2].map(|gate| at(gate, 3, i));
+            let update = sigmoid(input[u] + recurrent[u]);
+            let reset = sigmoid(input[r] + recurrent[r]);
+            let new = tanh(input[n] + reset * recurrent[n]);
+            let hidden = update * past[i] + (1.0 - update) * new;
+            assert_eq!([active[u], active[r], active[n], out[i]], [update, reset, new, hidden], "{i}");
+        }
+        for (squash, function) in [(Squash::Tanh, tanh as fn(f32) -> f32), (Squash::Relu, relu)] {
+            let mut active = vec![9.0; gates.len()];
+            let [mut cell, mut squashed, mut hidden] = [0; 3].map(|_| vec![9.0; past.len()]);
+            let new = Outputs {
+                active: &mut active,
+                cell: &mut cell,
+                squashed: &mut squashed,
+                hidden: &mut hidden,
+            };
+            lstm(&gates, &past, UNITS, squash, new);
+            for j in 0..past.len() {
+                let [i, g, f, o] = [0, 1, 2, 3].map(|gate| at(gate, 4, j));
+                let open = [sigmoid(gates[i]), tanh(gates[g]), sigmoid(gates[f] + 1.0), sigmoid(gates[o])];
+                let c = open[2] * past[j] + open[0] * open[1];
+                assert_eq!([i, g, f, o].map(|k| active[k]), open, "{j}");
+                assert_eq!([cell[j], squashed[j], hidden[j]], [c, function(c), open[3] * function(c)], "{j}");
+            }
         }
     }
 }

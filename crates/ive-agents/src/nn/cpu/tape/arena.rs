@@ -2,16 +2,13 @@
 
 use std::ops::Range;
 
-/// Numbers of a cache line. Matrices begin at the beginning of one.
-const LINE: usize = 16;
+use crate::nn::cpu::aligned::{Aligned, LINE};
 
 /// A row of numbers of which the first `used` are handed out. What was there before stays there: whoever takes a part
-/// writes all of it.
+/// writes all of it. Matrices begin at the beginning of a cache line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arena {
-    numbers: Vec<f32>,
-    /// The first number at the beginning of a cache line.
-    first: usize,
+    numbers: Aligned,
     used: usize,
 }
 
@@ -30,15 +27,10 @@ impl Arena {
 
     /// Makes room for so many numbers in all.
     pub(super) fn grow_to(&mut self, count: usize) {
-        if self.first + count > self.numbers.len() {
-            let mut larger = vec![0.0; 2 * count + LINE];
-            // `align_offset` may decline to answer; then nothing is aligned, and still right.
-            let first = larger.as_ptr().align_offset(4 * LINE);
-            let first = if first < LINE { first } else { 0 };
-            let old = &self.numbers[self.first..];
-            let kept = old.len().min(larger.len() - first);
-            larger[first..][..kept].copy_from_slice(&old[..kept]);
-            (self.numbers, self.first) = (larger, first);
+        if count > self.numbers.len() {
+            let mut larger = Aligned::zeros(2 * count);
+            larger[..self.numbers.len()].copy_from_slice(&self.numbers);
+            self.numbers = larger;
         }
     }
 
@@ -47,11 +39,11 @@ impl Arena {
     }
 
     pub(super) fn all(&self) -> &[f32] {
-        &self.numbers[self.first..]
+        &self.numbers
     }
 
     pub(super) fn all_mut(&mut self) -> &mut [f32] {
-        &mut self.numbers[self.first..]
+        &mut self.numbers
     }
 
     /// Writes over everything, so that a test sees who reads what nobody wrote.

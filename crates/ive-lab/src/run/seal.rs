@@ -12,9 +12,18 @@ fn field(hash: blake3::Hash) -> String {
 
 /// The text of a file, sealed.
 pub fn seal(content: &impl Serialize) -> Outcome<Vec<u8>> {
-    let text = serde_json::to_string_pretty(content).map_err(|e| Failure::internal(e.to_string()))?;
-    // The last field brings its own closing brace.
-    let body = text.strip_suffix("\n}").unwrap_or(&text);
+    sealed(serde_json::to_string_pretty(content), "\n}")
+}
+
+/// The same on a line, for files with long lists.
+pub fn seal_compact(content: &impl Serialize) -> Outcome<Vec<u8>> {
+    sealed(serde_json::to_string(content), "}")
+}
+
+/// The last field brings its own closing brace, in place of `end`.
+fn sealed(text: serde_json::Result<String>, end: &str) -> Outcome<Vec<u8>> {
+    let text = text.map_err(|e| Failure::internal(e.to_string()))?;
+    let body = text.strip_suffix(end).unwrap_or(&text);
     Ok((body.to_owned() + &field(blake3::hash(body.as_bytes()))).into_bytes())
 }
 

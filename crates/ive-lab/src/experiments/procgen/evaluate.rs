@@ -203,7 +203,7 @@ impl Evaluation<'_> {
             };
             let found = visit(agent.as_mut(), plan, &protocol)?;
             let written = Written { state: state.clone(), protocol, found };
-            crate::store::write_atomically(&path, &seal::seal(&written)?)?;
+            crate::store::write_atomically(&path, &seal::seal_compact(&written)?)?;
             all.push(written.found);
         }
         Ok(Some(all))
@@ -363,7 +363,7 @@ mod tests {
         let found = Evaluated { levels: vec![0, 5], steps: 3, ..Evaluated::default() };
         let written = Written { state: "abc".into(), protocol: protocol(vec![0, 5]), found: found.clone() };
         assert_eq!(read(&path, "abc", &protocol(vec![0, 5])).unwrap(), None);
-        let bytes = seal::seal(&written).unwrap();
+        let bytes = seal::seal_compact(&written).unwrap();
         crate::store::write_atomically(&path, &bytes).unwrap();
         assert_eq!(read(&path, "abc", &protocol(vec![0, 5])).unwrap(), Some(found));
         assert_eq!(read(&path, "abd", &protocol(vec![0, 5])).unwrap(), None, "another agent");

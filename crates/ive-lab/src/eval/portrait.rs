@@ -80,7 +80,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
     let unsure = if set.is_some() { ", and where it is unsure" } else { "" };
     let cut = if episode.cut_off { ", cut off" } else { "" };
     let film = Film {
-        title: format!("What an agent expects while it plays {name}{unsure}"),
+        title: format!("What an agent expects in {name}{unsure}"),
         subtitle: format!(
             "{agent}; one episode of {} steps{cut}, return {}",
             episode.steps.len(),

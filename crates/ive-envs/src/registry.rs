@@ -10,7 +10,7 @@ pub(crate) use options::choice;
 pub use options::{OptionError, OptionInfo};
 pub use registered::{Bytes, Pictures, Registered, States, names_of};
 
-use crate::environment::{ByteEnvironment, Environment};
+use crate::environment::{ByteEnvironment, Environment, Sight};
 use crate::walker::task::{MOTOR_NAMES, OBSERVATION, OBSERVATION_NAMES};
 use crate::walker::{Pixels, Walker};
 use crate::{minatar, nearest, procgen, walker};
@@ -24,6 +24,17 @@ pub enum AnyEnvironment {
     Walker(Box<Walker>),
     /// Six numbers as an action, a picture to look at.
     Pixels(Box<Pixels>),
+}
+
+impl AnyEnvironment {
+    /// What a person sees now, as [`Environment::sight`] says.
+    pub fn sight(&self, side: usize) -> Option<Sight> {
+        match self {
+            Self::Bytes(world) => world.sight(side),
+            Self::Walker(world) => world.sight(side),
+            Self::Pixels(world) => world.sight(side),
+        }
+    }
 }
 
 impl fmt::Debug for AnyEnvironment {

@@ -22,7 +22,6 @@ use screen::{Command, Screen, command_until};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use view::View;
 use watch::{Eyes, Watched};
 
 /// The arguments of `ive play`.
@@ -112,7 +111,7 @@ fn watched(args: &PlayArgs, run: &Path) -> Outcome {
     let (name, walks) = (&args.world.name, args.world.name.starts_with("walker:"));
     let side = if walks { game::walker_side(name, *scale)? } else { view::PIXELS };
     let mut agent = Watched::ready(run, &args.world, side)?;
-    let (view, fps) = (watch::view(name, side)?, args.fps.unwrap_or(8));
+    let (view, fps) = (agent.view, args.fps.unwrap_or(8));
     let scale = if walks { Some(1) } else { *scale };
     let mut recorder =
         Recorder::new(view, Recording { frames: frames.clone(), gif: gif.clone(), scale, fps })?;
@@ -200,7 +199,7 @@ fn attended(args: &PlayArgs, fps: u16, game: &mut Game, recorder: &mut Recorder)
     begin(game, &mut score, recorder)?;
     let name = &args.world.name;
     let keys = screen::keys(&if by_hand { acting(name, &names) } else { Vec::new() });
-    let mut screen = Screen::open(name, View::of(name)?, keys).map_err(failed)?;
+    let mut screen = Screen::open(name, game.view(name)?, keys).map_err(failed)?;
     if by_hand {
         // A game that begins before one has found the keys is lost before it is understood.
         screen.show(&game.shown()?, &score, "press a key to begin").map_err(failed)?;

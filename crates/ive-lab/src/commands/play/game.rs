@@ -2,7 +2,7 @@
 
 use super::player::{Mind, Player};
 use super::record::{Recorder, Recording};
-use super::view::View;
+use super::view::{PIXELS, View, bytes};
 use crate::commands::env::{EnvironmentArgs, random_action};
 use crate::exit::{Failure, Outcome};
 use ive::Rng;
@@ -14,7 +14,7 @@ use ive_envs::{ByteEnvironment, Environment, StepError, TimeStep};
 /// An environment and who plays in it.
 #[expect(clippy::large_enum_variant, reason = "there is one game in a process")]
 pub(super) enum Game {
-    /// One sees what the player sees.
+    /// One sees what it shows of itself.
     Bytes { world: ByteEnvironment, mind: Mind, observation: Vec<u8> },
     /// One sees pictures of it, large ones in files.
     Walker {
@@ -74,10 +74,18 @@ impl Game {
     /// A recorder for its pictures. The walker is drawn larger, where other pictures are enlarged.
     pub(super) fn recorder(&self, name: &str, what: Recording) -> Outcome<Recorder> {
         match self {
-            Self::Bytes { .. } => Recorder::new(View::of(name)?, what),
+            Self::Bytes { .. } => Recorder::new(self.view(name)?, what),
             Self::Walker { side, .. } => {
                 Recorder::new(View::Photo(*side), Recording { scale: Some(1), ..what })
             }
+        }
+    }
+
+    /// How it is shown on the screen.
+    pub(super) fn view(&self, name: &str) -> Outcome<View> {
+        match self {
+            Self::Bytes { world, .. } => View::of(world.sight(PIXELS).as_ref(), name),
+            Self::Walker { .. } => Ok(View::Photo(PIXELS)),
         }
     }
 
@@ -119,7 +127,7 @@ impl Game {
     /// What one sees on the screen.
     pub(super) fn shown(&mut self) -> Outcome<Vec<u8>> {
         match self {
-            Self::Bytes { observation, .. } => Ok(observation.clone()),
+            Self::Bytes { world, .. } => Ok(seen(world)),
             Self::Walker { walker, small, .. } => small.render(walker.qpos()).map_err(undrawn),
         }
     }
@@ -128,12 +136,17 @@ impl Game {
     pub(super) fn show(&mut self, recorder: &mut Recorder) -> Outcome {
         match self {
             _ if !recorder.is_active() => Ok(()),
-            Self::Bytes { observation, .. } => recorder.add(observation),
+            Self::Bytes { world, .. } => recorder.add(&seen(world)),
             Self::Walker { walker, large, .. } => {
                 recorder.add(&large.render(walker.qpos()).map_err(undrawn)?)
             }
         }
     }
+}
+
+/// What there is to see now.
+fn seen(world: &ByteEnvironment) -> Vec<u8> {
+    world.sight(PIXELS).as_ref().map_or(&[][..], bytes).to_vec()
 }
 
 /// Pixels a side of the walker's pictures.

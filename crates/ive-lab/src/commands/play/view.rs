@@ -1,13 +1,13 @@
-//! What the observations of an environment look like: a board of cells, or a photograph.
+//! What people see of an environment: a board of cells, or a photograph.
 
 use crate::exit::{Failure, Outcome};
 use ive_envs::Sight;
 use ive_envs::minatar::Game;
 
-/// Pixels a side of an observation that is a photograph.
+/// Pixels a side of a photograph, where an environment can draw itself at any size.
 pub const PIXELS: usize = 64;
 
-/// How the observations of an environment are shown.
+/// How an environment is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// Cells with an object each.
@@ -17,17 +17,16 @@ pub enum View {
 }
 
 impl View {
-    /// The view of an environment.
-    pub fn of(name: &str) -> Outcome<Self> {
-        let known = match name.split_once(':') {
-            Some(("procgen" | "walker", _)) => Some(Self::Photo(PIXELS)),
-            Some(("minatar", game)) => Game::from_name(game).map(Self::Board),
-            _ => None,
-        };
-        known.ok_or_else(|| Failure::usage(format!("there are no pictures of {name}")))
+    /// The view of an environment by what it shows of itself.
+    pub fn of(sight: Option<&Sight>, name: &str) -> Outcome<Self> {
+        match sight {
+            Some(&Sight::Board { game, .. }) => Ok(Self::Board(game)),
+            Some(&Sight::Pixels { side, .. }) => Ok(Self::Photo(side)),
+            None => Err(Failure::usage(format!("there are no pictures of {name}"))),
+        }
     }
 
-    /// Cells, or pixels of the observation, per side.
+    /// Cells, or pixels of the photograph, per side.
     pub fn cells(self) -> usize {
         match self {
             Self::Board(_) => 10,
@@ -39,7 +38,7 @@ impl View {
     pub fn scale(self) -> u16 {
         match self {
             Self::Board(_) => 24,
-            Self::Photo(_) => 6,
+            Self::Photo(side) => (6 * PIXELS / side).max(1) as u16,
         }
     }
 }
@@ -69,10 +68,15 @@ mod tests {
     }
 
     #[test]
-    fn worlds_without_pictures_are_refused() {
-        assert_eq!(View::of("procgen:maze").unwrap(), View::Photo(64));
-        assert_eq!(View::of("minatar:freeway").unwrap(), View::Board(Game::Freeway));
-        assert_eq!(View::of("walker:walk").unwrap(), View::Photo(64));
-        assert_eq!(View::of("chess").unwrap_err().message, "there are no pictures of chess");
+    fn a_view_follows_what_is_seen_and_nothing_is_refused_by_name() {
+        let view = |sight: &Sight| View::of(Some(sight), "chess").unwrap();
+        let freeway = Sight::Board { game: Game::Freeway, cells: vec![0; 700] };
+        assert_eq!(view(&freeway), View::Board(Game::Freeway));
+        // Small pictures are enlarged to about the size of those of Procgen, 6 × 64 pixels.
+        for (side, scale) in [(64, 6), (10, 38), (1000, 1)] {
+            let photo = view(&Sight::Pixels { side, rgb: vec![0; 3 * side * side] });
+            assert_eq!((photo, photo.scale()), (View::Photo(side), scale));
+        }
+        assert_eq!(View::of(None, "chess").unwrap_err().message, "there are no pictures of chess");
     }
 }

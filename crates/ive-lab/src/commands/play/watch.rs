@@ -24,6 +24,8 @@ pub(super) struct Watched {
     name: String,
     run: String,
     manner: Manner,
+    /// How pictures of the environment are shown.
+    pub(super) view: View,
 }
 
 /// Who watches.
@@ -35,7 +37,8 @@ pub(super) enum Eyes<'a> {
 }
 
 impl Watched {
-    /// The agent of a run. It knows only its own environment, but may meet it with other options.
+    /// The agent of a run. It knows only its own environment, but may meet it with other options. Pictures have `side` pixels a
+    /// side where the environment heeds that.
     pub(super) fn ready(run: &Path, args: &EnvironmentArgs, side: usize) -> Outcome<Self> {
         let dir = find(run).map_err(|failure| Failure {
             message: format!("--policy takes keyboard, random or a run: {}", failure.message),
@@ -49,13 +52,16 @@ impl Watched {
         }
         let options = args.options()?.into_iter().collect();
         let environment = plan.environment()?.changed(&options).map_err(refused)?;
+        // Every generator has the seed 0.
+        let sight = environment.open(0).map_err(refused)?.sight(side);
+        let view = View::of(sight.as_ref(), &args.name)?;
         let manner = Manner {
             max_steps: u64::MAX,
             pictures: Some(side),
             environment: Some(environment),
             ..Manner::default()
         };
-        Ok(Self { agent, name: plan.agent, run, manner })
+        Ok(Self { agent, name: plan.agent, run, manner, view })
     }
 
     /// Plays episode after episode until the steps are over or whoever watches has seen enough.
@@ -181,12 +187,4 @@ fn wait(
             return Ok(None);
         }
     }
-}
-
-/// How pictures of an environment are shown when an agent plays in it: those of the walker are drawn at this size.
-pub(super) fn view(name: &str, side: usize) -> Outcome<View> {
-    Ok(match View::of(name)? {
-        View::Photo(_) if name.starts_with("walker:") => View::Photo(side),
-        other => other,
-    })
 }

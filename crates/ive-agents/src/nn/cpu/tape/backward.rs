@@ -169,7 +169,14 @@ impl Tape<'_> {
                     rows::std_back(&data[from.data()], &data[node.data()], from.columns, dy, dx);
                 });
             }
-            _ => unreachable!("losses and LSTMs have gone another way"),
+            Op::Lstm { .. }
+            | Op::Sum { .. }
+            | Op::Huber { .. }
+            | Op::Gaussian { .. }
+            | Op::Kl { .. }
+            | Op::CrossEntropy { .. }
+            | Op::AtLeast { .. }
+            | Op::Total { .. } => unreachable!("losses and LSTMs have gone another way"),
         }
     }
 
@@ -399,7 +406,13 @@ impl Op {
             | Op::RowMean { y, .. }
             | Op::RowStd { y, .. } => y,
             Op::Lstm { hidden, .. } => hidden,
-            _ => unreachable!("a loss is not a matrix"),
+            Op::Sum { .. }
+            | Op::Huber { .. }
+            | Op::Gaussian { .. }
+            | Op::Kl { .. }
+            | Op::CrossEntropy { .. }
+            | Op::AtLeast { .. }
+            | Op::Total { .. } => unreachable!("a loss is not a matrix"),
         }
     }
 }

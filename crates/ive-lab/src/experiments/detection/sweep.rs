@@ -204,3 +204,24 @@ impl Settings {
         Ok(cells)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Muesli calls the depth of its model otherwise than value prediction networks do; DQN has no model.
+    #[test]
+    fn agents_with_a_model_take_part_and_others_are_refused() {
+        let settings = |agent: &str| Settings {
+            agent: agent.to_owned(),
+            ..toml::from_str(include_str!("../../../presets/detection.small.toml")).unwrap()
+        };
+        for agent in ["mu-ive", "muesli"] {
+            let settings = settings(agent).checked().unwrap();
+            let cell = settings.cells().unwrap().swap_remove(0);
+            assert_eq!(settings.trained(&settings.plan(&cell).unwrap()).unwrap(), 5, "{agent}");
+        }
+        let refused = settings("dqn").checked().unwrap_err();
+        assert!(refused.code == 78 && refused.message.contains("`dqn` has no model"), "{}", refused.message);
+    }
+}

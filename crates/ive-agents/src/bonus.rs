@@ -32,7 +32,8 @@ impl Space {
     }
 }
 
-/// What says how little is known of an action: that action first, then one path along the model, and members k = 1 to n of it.
+/// What says how little is known of an action: that action first, then one path along the model, and members k = 1 to n of it; or what the first n
+/// value heads say of the state behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
@@ -45,24 +46,41 @@ pub enum Signal {
     JsdDecreasing,
     /// The same, the first with a third of the weight of the last.
     JsdIncreasing,
+    /// σ of explicit heads: `r̂ + γ v̂ᵢ` one step ahead, i = 1 to n.
+    EveSigma,
+    /// How far their distributions lie apart, the first with a third of the weight of the last.
+    EveJsdIncreasing,
 }
 
 impl Signal {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sigma, Self::JsdUniform, Self::JsdDecreasing, Self::JsdIncreasing];
+    pub const ALL: [Self; 6] = [
+        Self::Sigma,
+        Self::JsdUniform,
+        Self::JsdDecreasing,
+        Self::JsdIncreasing,
+        Self::EveSigma,
+        Self::EveJsdIncreasing,
+    ];
 
     /// In settings.
     pub fn word(self) -> &'static str {
-        ["sigma", "jsd-uniform", "jsd-decreasing", "jsd-increasing"][self as usize]
+        ["sigma", "jsd-uniform", "jsd-decreasing", "jsd-increasing", "eve-sigma", "eve-jsd-increasing"]
+            [self as usize]
+    }
+
+    /// Whether it is that of an explicit ensemble, the value heads.
+    pub fn is_explicit(self) -> bool {
+        matches!(self, Self::EveSigma | Self::EveJsdIncreasing)
     }
 
     /// The weights of distributions; none for σ.
     pub fn weighting(self) -> Option<Weighting> {
         match self {
-            Self::Sigma => None,
+            Self::Sigma | Self::EveSigma => None,
             Self::JsdUniform => Some(Weighting::Uniform),
             Self::JsdDecreasing => Some(Weighting::Decreasing),
-            Self::JsdIncreasing => Some(Weighting::Increasing),
+            Self::JsdIncreasing | Self::EveJsdIncreasing => Some(Weighting::Increasing),
         }
     }
 }
@@ -75,7 +93,7 @@ pub struct Bonus {
     pub space: Space,
     /// Which signal.
     pub signal: Signal,
-    /// n: how long the paths are. They may be longer than the model was trained for.
+    /// n: how long the paths are, which may be longer than the model was trained for; of an explicit ensemble, how many value heads.
     pub depth: usize,
     /// β.
     pub beta: f64,
@@ -111,6 +129,22 @@ impl Bonus {
             return wrong(depth, problem);
         }
         in_range(depth, self.depth as f64, 2.0, DEEPEST as f64)
+    }
+
+    /// Refuses an explicit ensemble of more value heads than the agent has, by the name of the setting.
+    ///
+    /// # Errors
+    /// If there are too few.
+    pub fn check_heads(&self, heads: usize, depth: &'static str) -> Result<(), AgentError> {
+        if !self.signal.is_explicit() || self.depth <= heads {
+            return Ok(());
+        }
+        let problem = format!(
+            "is the number of value heads for {}, got {}: the agent has {heads} (value_heads)",
+            self.signal.word(),
+            self.depth
+        );
+        Err(AgentError::Setting { key: depth, problem })
     }
 
     /// The policy that acts, of ln π and the signal of each action.

@@ -13,7 +13,7 @@ use ive_agents::dreamer::loss::{self, Networks, Noise, Sequences};
 use ive_agents::dreamer::network::{Actor, Latent, Model, Value};
 use ive_agents::dreamer::plan::Judges;
 use ive_agents::dreamer::planner::Planner;
-use ive_agents::dreamer::{Behaviour, Config, Dreamer, Mind, PlanNoise, Scratch, Sizes, Utility};
+use ive_agents::dreamer::{Ascent, Behaviour, Config, Dreamer, Mind, PlanNoise, Scratch, Sizes, Utility};
 use ive_agents::nn::{Block, Executor, Parameters, Var};
 use ive_agents::{Agent, Archive, Kind, Metrics, Player, Tensors, Wish};
 
@@ -54,6 +54,7 @@ fn config() -> Config {
         plan_noise: PlanNoise::Common,
         plan_iterations: 3,
         plan_step: 0.1,
+        plan_ascent: Ascent::Gradient,
         candidates: 5,
         ensemble: 3,
         log_every: 100,
@@ -228,6 +229,38 @@ fn the_sampled_plan_is_the_best_by_plain_search() {
         assert_eq!(plan.action, planner.actions[0][best.1 * 6..][..6], "{utility:?} {plan_noise:?}");
         assert!((plan.mean - f64::from(best.2[1])).abs() < 1e-5);
     }
+}
+
+/// Along directions, a step has the direction of a step along the gradient, and its length is the setting: far from the bounds all of it.
+#[test]
+fn a_plan_that_follows_directions_moves_as_far_as_it_is_told() {
+    let step = |plan_ascent: Ascent, plan_step: f64| -> Vec<f64> {
+        let config = Config {
+            plan_iterations: 1,
+            plan_step,
+            plan_ascent,
+            // Next to nothing is explored, so that actions are far from −1 and 1.
+            exploration: 1e-3,
+            behaviour: Behaviour::Gradient,
+            ..config()
+        };
+        let (mind, (z, d)) = (mind(&config, 2), state());
+        let plan = |config: &Config| {
+            let mut planner = Planner::default();
+            planner.plan(&mind, config, &z, &d, &mut Rng::from_seed(6));
+            planner.actions
+        };
+        let (from, to) = (plan(&Config { plan_iterations: 0, ..config.clone() }), plan(&config));
+        let inside = from.iter().flatten().map(|a| a.abs() < 0.9);
+        let moved = from.iter().flatten().zip(to.iter().flatten()).map(|(a, b)| f64::from(b - a));
+        moved.zip(inside).map(|(x, inside)| if inside { x } else { 0.0 }).collect()
+    };
+    let (slow, unit) = (step(Ascent::Gradient, 0.5), step(Ascent::Unit, 0.02));
+    let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let along: f64 = slow.iter().zip(&unit).map(|(a, b)| a * b).sum();
+    // Single precision: differences of 0.02 between numbers of size one are good to about 1e-5 of them.
+    assert!(along > 0.9999 * length(&slow) * length(&unit), "the same direction");
+    assert!(length(&unit) <= 0.02 * 1.0001 && length(&unit) > 0.01, "{}", length(&unit));
 }
 
 /// One step of the climb is the gradient, by central differences of the utility. Numbers of size one in single precision, differences over

@@ -64,10 +64,18 @@ fn agents_act_on_their_signal_in_training_and_in_evaluation() {
     let mut names: Vec<String> =
         std::fs::read_dir(&runs).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    assert_eq!(names, ["logit-jsd-increasing-n5-b1", "prior", "probability-sigma-n3-b0.1"]);
+    assert_eq!(
+        names,
+        [
+            "logit-eve-jsd-increasing-n2-b1",
+            "logit-jsd-increasing-n5-b1",
+            "prior",
+            "probability-sigma-n3-b0.1"
+        ]
+    );
     let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
-    // Three agents, four sets of states each.
-    assert_eq!(read("optimism_runs.csv").lines().count(), 1 + 3 * 4);
+    // Four agents, four sets of states each.
+    assert_eq!(read("optimism_runs.csv").lines().count(), 1 + 4 * 4);
     assert!(read("figure13.csv").contains("z + 1 d inc, n = 5"));
     assert!(root.join("figure13.png").exists() && root.join("figure13_training.png").exists());
     assert!(!root.join("figure13_gain.png").exists(), "no pair has learned");
@@ -106,6 +114,8 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         ("optimists=logit:sigma:5", "space:signal:n:β"),
         ("optimists=probability:sigma:5:1.5", "between 0 and 1"),
         ("optimists=logit:sigma:0:1", "at least 2"),
+        ("optimists=logit:eve-sigma:3:1", "value_heads"),
+        ("pessimism_signal=eve-sigma", "value_heads"),
         ("pessimism_betas=[nan]", "pessimism_betas"),
         ("pessimism_depth=1", "pessimism_depth"),
         ("pessimism_judged=7", "one of pessimism_betas"),

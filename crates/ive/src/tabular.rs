@@ -6,6 +6,7 @@ use crate::error::{finite, in_range, same_length};
 use crate::{BellmanOperator, Error, Imagined, Model, ModelError, Result, Rng};
 
 mod dense;
+mod equivalence;
 mod exact;
 mod precision;
 mod small;

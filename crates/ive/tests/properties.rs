@@ -291,6 +291,35 @@ fn optimality_and_utility_by_hand() {
     assert!((std[1] - 0.6702378309227255).abs() < 1e-15);
 }
 
+/// By hand: from the first state the world goes on with probability ¾ and the model with ½; what follows is the same. With v = (0, 8) the
+/// models differ by γ · ¼ · 8 after one step; after two, by that and by what was different one step before, weighed by the probability of staying.
+#[test]
+fn value_equivalence_by_hand() {
+    let table = |stay: f64, paid: f64| {
+        TabularModel::dense(2, 1, vec![paid, 1.0], vec![stay, 1.0 - stay, 0.0, 1.0]).unwrap()
+    };
+    let (world, model, policy) = (table(0.25, 0.0), table(0.5, 0.0), [1.0, 1.0]);
+    let gap = |m: &TabularModel, k| m.value_equivalence(&world, &[&policy], &[&[0.0, 8.0]], k, 0.5).unwrap();
+    assert_eq!(gap(&model, 0), [0.0, 0.0]);
+    assert_eq!(gap(&model, 1), [1.0, 0.0]);
+    // World: v¹ = (3, 5), v² = ⅜ + 15/8. Model: v¹ = (2, 5), v² = ½ + 5/4.
+    assert_eq!(gap(&model, 2), [0.5, 0.0]);
+    assert_eq!(gap(&world, 7), [0.0, 0.0], "a world is equivalent to itself");
+    // Two policies that cannot differ, two values: (1 + 0) · 2. A reward that is off by 1 makes up for it: also a value-equivalent model, one step ahead.
+    let twice = model.value_equivalence(&world, &[&policy, &policy], &[&[0.0, 8.0], &[3.0, 3.0]], 1, 0.5);
+    assert_eq!(twice.unwrap(), [2.0, 0.0]);
+    assert_eq!(gap(&table(0.5, 1.0), 1), [0.0, 0.0]);
+    let refused = |other: &TabularModel, policy: &[f64], v: &[f64], discount| {
+        model.value_equivalence(other, &[policy], &[v], 1, discount).is_err()
+    };
+    let larger = TabularModel::dense(3, 1, vec![0.0; 3], [1.0, 0.0, 0.0].repeat(3)).unwrap();
+    assert!(refused(&larger, &policy, &[0.0, 8.0], 0.5));
+    assert!(refused(&world, &[1.0, 0.5], &[0.0, 8.0], 0.5));
+    assert!(refused(&world, &policy, &[0.0, f64::NAN], 0.5));
+    assert!(refused(&world, &policy, &[0.0], 0.5));
+    assert!(refused(&world, &policy, &[0.0, 8.0], 1.5));
+}
+
 /// Three states in a ring, two actions (stay, go on), a policy that always goes on. Nothing is random, so one path for
 /// each first action gives the exact action values.
 #[test]

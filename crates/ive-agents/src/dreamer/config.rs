@@ -70,6 +70,24 @@ pub enum PlanNoise {
     Independent,
 }
 
+/// How a plan follows the gradient g of its utility with respect to its actions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ascent {
+    /// By `plan_step · g`. Where little reward has been found utilities are small, and so are the steps.
+    #[default]
+    Gradient,
+    /// By `plan_step · g / |g|`, the length taken over all actions of a sequence: plans move as far whatever the unit of rewards.
+    Unit,
+}
+
+impl Ascent {
+    /// In settings.
+    pub fn word(self) -> &'static str {
+        ["gradient", "unit"][self as usize]
+    }
+}
+
 /// Settings of Dreamer. Spec and origin of each number stand in the presets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -136,8 +154,11 @@ pub struct Config {
     pub plan_noise: PlanNoise,
     /// Steps of gradient ascent.
     pub plan_iterations: usize,
-    /// Their length, as a factor on the gradient.
+    /// Their length: a factor on the gradient, or on its direction.
     pub plan_step: f64,
+    /// Which of the two. It came later: runs from before do not have it and mean the default.
+    #[serde(default)]
+    pub plan_ascent: Ascent,
     /// Plans of which the best is taken.
     pub candidates: usize,
     /// Value networks or models, for the explicit ensembles.

@@ -23,7 +23,7 @@ mod surprise;
 mod update;
 
 pub use agent::Dreamer;
-pub use config::{Behaviour, Config, PlanNoise, Sizes, Utility};
+pub use config::{Ascent, Behaviour, Config, PlanNoise, Sizes, Utility};
 pub use memory::Carried;
 pub use mind::Mind;
 pub use player::Inputs;

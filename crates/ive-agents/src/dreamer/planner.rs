@@ -7,7 +7,7 @@
 
 use ive::Rng;
 
-use super::config::{Behaviour, Config, PlanNoise};
+use super::config::{Ascent, Behaviour, Config, PlanNoise};
 use super::mind::{ACTOR, MODEL, Mind, judges};
 use super::network::{Latent, drawn};
 use super::plan::{Judged, Start, repeated};
@@ -43,7 +43,8 @@ pub struct Planner {
     exploration: Vec<f32>,
     /// Where sequences begin, once for each: z, d, and what the model says of them whatever is done (recurrent product, reward).
     start: [Vec<f32>; 4],
-    gradient: Vec<f32>,
+    /// Of the utility with respect to the actions, `[horizon][rows · motors]`.
+    gradient: Vec<Vec<f32>>,
 }
 
 impl Planner {
@@ -201,7 +202,7 @@ impl Planner {
 
     /// Judges the sequences, and climbs a step if wished. Returns utility, μ and σ of the first before the step.
     fn judge(&mut self, mind: &Mind, config: &Config, climbing: bool) -> [f64; 3] {
-        let Self { executor, actions, judged, states, gradient, start, .. } = self;
+        let Self { executor, actions, judged, states, gradient: slopes, start, .. } = self;
         let (models, values, motors) = (mind.models(), mind.values(), mind.actor.motors);
         let latent = (!states.is_empty()).then_some(&states[..]);
         executor.run(&mind.frozen(), |g| {
@@ -214,11 +215,13 @@ impl Planner {
             if climbing {
                 let total = g.sum(said.utility, Over::Sum);
                 g.backward(total, &mut []);
-                for (action, &var) in actions.iter_mut().zip(&doing) {
-                    g.gradient(var, gradient);
-                    for (a, slope) in action.iter_mut().zip(&*gradient) {
-                        *a = (*a + config.plan_step as f32 * slope).clamp(-1.0, 1.0);
-                    }
+                slopes.resize(doing.len(), Vec::new());
+                doing.iter().zip(&mut *slopes).for_each(|(&var, slopes)| g.gradient(var, slopes));
+                if config.plan_ascent == Ascent::Unit {
+                    normalise(slopes, motors);
+                }
+                for (a, slope) in actions.iter_mut().flatten().zip(slopes.iter().flatten()) {
+                    *a = (*a + config.plan_step as f32 * slope).clamp(-1.0, 1.0);
                 }
             }
         });
@@ -232,6 +235,20 @@ fn read(g: &dyn Graph, said: Judged, out: &mut [Vec<f32>; 3]) {
     }
 }
 
+/// Makes the gradient of each row `[time][rows · motors]` one long, over all its times and motors; one that is zero stays zero.
+fn normalise(slopes: &mut [Vec<f32>], motors: usize) {
+    let rows = slopes.first().map_or(0, |all| all.len() / motors);
+    for row in 0..rows {
+        let part = row * motors..(row + 1) * motors;
+        let squares = slopes.iter().flat_map(|all| &all[part.clone()]).map(|x| f64::from(*x).powi(2));
+        let length = squares.sum::<f64>().sqrt();
+        if length > 0.0 {
+            let of = slopes.iter_mut().flat_map(|all| &mut all[part.clone()]);
+            of.for_each(|x| *x = (f64::from(*x) / length) as f32);
+        }
+    }
+}
+
 /// The first of the largest numbers.
 fn argmax(x: &[f32]) -> usize {
     x.iter().enumerate().fold(0, |best, (i, &y)| if y > x[best] { i } else { best })
@@ -239,4 +256,18 @@ fn argmax(x: &[f32]) -> usize {
 
 fn distance(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: (3, 4) over two times is 5 long; zeros stay zeros; a length whose square would not fit into single precision is no exception.
+    #[test]
+    fn gradients_of_each_sequence_become_one_long() {
+        let mut slopes = vec![vec![3.0, 0.0, 3e-25], vec![4.0, 0.0, -4e-25]];
+        normalise(&mut slopes, 1);
+        assert_eq!(slopes, [[0.6, 0.0, 0.6], [0.8, 0.0, -0.8]]);
+        normalise(&mut [], 1);
+    }
 }

@@ -156,7 +156,7 @@ pub struct Config {
     /// β: its weight.
     #[serde(default = "beta")]
     pub optimism_beta: f64,
-    /// n: how long its paths are, which may be longer than `unroll`.
+    /// n: how long its paths are, which may be longer than `unroll`; or how many value heads there are in its explicit ensemble.
     #[serde(default = "depth")]
     pub optimism_depth: usize,
     /// Steps between two lines of metrics.
@@ -216,6 +216,7 @@ impl Config {
         ranges.into_iter().try_for_each(|(key, value, min, max)| in_range(key, value, min, max))?;
         self.mixing().check("optimism_beta", "optimism_depth")?;
         in_range("optimism_beta", self.optimism_beta, 0.0, f64::MAX)?;
+        self.bonus().iter().try_for_each(|bonus| bonus.check_heads(self.value_heads, "optimism_depth"))?;
         let wrong = |key, problem: String| Err(AgentError::Setting { key, problem });
         let wanted = if self.torso == Seeing::Small { 2 } else { 3 };
         if self.channels.len() != wanted || self.channels.iter().any(|c| !(1..=1024).contains(c)) {

@@ -87,7 +87,10 @@ impl Player for Muesli {
     }
 
     fn act_on(&mut self, bonus: Option<Bonus>) -> Result<(), AgentError> {
-        bonus.iter().try_for_each(|bonus| bonus.check("bonus.beta", "bonus.depth"))?;
+        if let Some(bonus) = &bonus {
+            bonus.check("bonus.beta", "bonus.depth")?;
+            bonus.check_heads(self.net.num_heads(), "bonus.depth")?;
+        }
         self.bonus = bonus;
         Ok(())
     }

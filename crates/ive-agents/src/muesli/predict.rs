@@ -37,6 +37,19 @@ pub struct Paths {
     pub log_policy: Vec<f32>,
 }
 
+/// What all actions of some states lead to, as every value head sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Ahead {
+    /// ln π̂ of the states, `[state, action]`.
+    pub log_policy: Vec<f32>,
+    /// v̂ of the states.
+    pub values: Vec<f32>,
+    /// r̂ of each action, `[state, action]`.
+    pub rewards: Vec<f32>,
+    /// The logits of the value behind each action, `[head][state, action, atom]`.
+    pub heads: Vec<Vec<f32>>,
+}
+
 impl Paths {
     /// `v̂ᵏ = Σ_{i<k} γⁱ r̂ⁱ⁺¹ + γᵏ v̂(zᵏ)` of each row, k = 0 to the depth. Paper: Eq. (3).
     pub fn members(&self, discount: f64) -> Vec<Vec<f64>> {
@@ -158,6 +171,30 @@ impl Predictor<'_> {
         paths.values = paths.logits.iter().map(|logits| numbers(&self.supports[0], logits)).collect();
         paths.rewards = rewards.iter().map(|logits| numbers(&self.supports[1], logits)).collect();
         paths
+    }
+
+    /// One step ahead by every action from each of some states, seen by every value head.
+    pub fn ahead(&self, seen: &Seen, states: usize, executor: &mut Executor) -> Ahead {
+        let (mut ahead, mut value, mut reward) = (Ahead::default(), Vec::new(), Vec::new());
+        executor.run(&self.blocks(), |g| {
+            let root = self.net.root(g, seen, [0, states]);
+            let next = self.net.step_all(g, root);
+            let logits = self.net.policy(g, root.z);
+            let log = g.log_softmax(logits);
+            g.read(log, &mut ahead.log_policy);
+            let logits = self.net.value(g, root.z, 0);
+            g.read(logits, &mut value);
+            let logits = self.net.reward(g, next.z);
+            g.read(logits, &mut reward);
+            for head in 0..self.net.num_heads() {
+                let (logits, mut out) = (self.net.value(g, next.z, head), Vec::new());
+                g.read(logits, &mut out);
+                ahead.heads.push(out);
+            }
+        });
+        self.supports[0].numbers(&value, &mut ahead.values);
+        self.supports[1].numbers(&reward, &mut ahead.rewards);
+        ahead
     }
 
     /// The logits of every value head for the first so many states, `[head][state, atoms]`.

@@ -5,7 +5,7 @@ use ive::{Rng, Weighting, jensen_shannon, standard_deviation};
 
 use super::acting::drawn;
 use super::agent::Muesli;
-use super::predict::Paths;
+use super::predict::{Ahead, Paths};
 use super::torso::Seen;
 use crate::AgentError;
 use crate::bonus::Signal;
@@ -53,6 +53,32 @@ fn disagreement(
                 moved(support, &p, said.gained(row, k, discount), discount.powi(k as i32))
             };
             jensen_shannon(&(1..=said.rewards.len()).map(member).collect::<Vec<_>>(), weighting)
+        }
+    };
+    found.map_err(|_| AgentError::Prediction)
+}
+
+/// How little the first n value heads agree on `r̂ + γ v̂` behind one action of one state, a row: σ, or how far the distributions lie apart.
+fn between_heads(
+    ahead: &Ahead,
+    row: usize,
+    n: usize,
+    weighting: Option<Weighting>,
+    support: &Support,
+    discount: f64,
+) -> Result<f64, AgentError> {
+    let (atoms, gained) = (support.atoms(), f64::from(ahead.rewards[row]));
+    let logits = ahead.heads[..n].iter().map(|head| &head[row * atoms..][..atoms]);
+    let found = match weighting {
+        None => {
+            let mut values = Vec::new();
+            support.numbers(&logits.flatten().copied().collect::<Vec<f32>>(), &mut values);
+            let members: Vec<f64> = values.iter().map(|v| gained + discount * f64::from(*v)).collect();
+            standard_deviation(&members, 0)
+        }
+        Some(weighting) => {
+            let members = logits.map(|head| moved(support, &softmax(head), gained, discount));
+            jensen_shannon(&members.collect::<Vec<_>>(), weighting)
         }
     };
     found.map_err(|_| AgentError::Prediction)
@@ -130,10 +156,10 @@ impl Muesli {
 
     /// π̂, v̂ and the signal of every action of each observation: that action first, then one path drawn from the policy, its members k = 1 to
     /// `depth`. All states and actions go one step deeper in one call. `draw` gives a number from 0 to 1 for each further action, by the
-    /// number of the state.
+    /// number of the state. An explicit signal compares the first `depth` value heads behind each action, and draws nothing.
     ///
     /// # Errors
-    /// If a prediction is not finite.
+    /// If a prediction is not finite, or there are fewer value heads.
     pub fn weighed(
         &mut self,
         observations: &[u8],
@@ -141,6 +167,9 @@ impl Muesli {
         depth: usize,
         draw: impl FnMut(usize) -> f64,
     ) -> Result<Vec<Weighed>, AgentError> {
+        if signal.is_explicit() {
+            return self.weighed_by_heads(observations, signal, depth);
+        }
         let (actions, discount, support) = (self.net.actions, self.config().discount, self.supports[0]);
         let all = self.paths(
             observations,
@@ -159,6 +188,36 @@ impl Muesli {
             },
         );
         all.into_iter().collect()
+    }
+
+    fn weighed_by_heads(
+        &mut self,
+        observations: &[u8],
+        signal: Signal,
+        heads: usize,
+    ) -> Result<Vec<Weighed>, AgentError> {
+        if heads > self.net.num_heads() {
+            let problem = format!("must be at most {}, the number of value heads", self.net.num_heads());
+            return Err(AgentError::Setting { key: "optimism_depth", problem });
+        }
+        let (actions, discount, support) = (self.net.actions, self.config().discount, self.supports[0]);
+        let (bytes, mut all) = (self.observation_bytes(), Vec::new());
+        for some in observations.chunks(bytes * (ROWS / actions).max(1)) {
+            let (mut seen, states) = (Seen::default(), some.len() / bytes);
+            self.net.torso.prepare(some, &mut seen);
+            let (target, executor) = self.target();
+            let ahead = target.ahead(&seen, states, executor);
+            for state in 0..states {
+                let rows = state * actions..(state + 1) * actions;
+                let of = |row| between_heads(&ahead, row, heads, signal.weighting(), &support, discount);
+                all.push(Weighed {
+                    log_policy: ahead.log_policy[rows.clone()].to_vec(),
+                    value: ahead.values[state],
+                    signal: rows.map(of).collect::<Result<_, AgentError>>()?,
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// σ(s, a) over k = 1 to `depth` for every action of each observation, `[state][action]`.

@@ -15,6 +15,10 @@ use crate::streams::ACTING;
 const SEED: u64 = 11;
 
 fn agent(optimism: &str) -> Muesli {
+    agent_with(1, optimism)
+}
+
+fn agent_with(heads: usize, optimism: &str) -> Muesli {
     let config: Config = serde_json::from_str(&format!(
         r#"{{
         "steps": 512, "worlds": 3, "window": 7, "updates": 1, "fresh": 1, "replayed": 1, "replay_capacity": 64, "learning_start": 16,
@@ -23,7 +27,7 @@ fn agent(optimism: &str) -> Muesli {
         "reward_weight": 1.0, "learning_rate": 1e-3, "learning_rate_final": 0.0, "weight_decay": 0.0, "adam_epsilon": 1e-8,
         "target_rate": 0.1, "torso": "small", "channels": [4, 4], "halve": true, "features": 16, "model": "residual", "latent": 8,
         "head": 8, "atoms": 11, "value_support": 4.0, "reward_support": 2.5, "prior": 5.0, "centre": true, "warm_up": 2,
-        "warm_up_rate": 3e-3, "value_heads": 1, "evaluate": "sample"{optimism}, "log_every": 64 }}"#
+        "warm_up_rate": 3e-3, "value_heads": {heads}, "evaluate": "sample"{optimism}, "log_every": 64 }}"#
     ))
     .unwrap();
     config.check().unwrap();
@@ -117,6 +121,91 @@ fn signals_of_each_action_equal_a_slow_loop() {
             }
         }
     }
+}
+
+/// The same for explicit heads: each action by itself through the model, and `r̂ + γ v̂ᵢ` of the first three of four heads written out.
+#[test]
+fn signals_of_explicit_heads_equal_a_slow_loop() {
+    let (mut muesli, n, gamma) = (agent_with(4, ""), 3, 0.9f64);
+    muesli.play().unwrap();
+    let (all, bytes) = (boards(&muesli)[3].clone(), muesli.view.bytes());
+    let support = muesli.supports[0];
+    let atoms: Vec<f64> = (0..11).map(|j| support.atom(j)).collect();
+    for signal in [Signal::EveSigma, Signal::EveJsdIncreasing] {
+        let nothing = |_| -> f64 { panic!("explicit heads draw nothing") };
+        let weighed = muesli.weighed(&all, signal, n, nothing).unwrap();
+        for (state, board) in all.chunks_exact(bytes).enumerate() {
+            let mut seen = Seen::default();
+            muesli.net.torso.prepare(board, &mut seen);
+            let (target, executor) = muesli.target();
+            let [policy, value] = target.act(&seen, 1, executor);
+            assert!((weighed[state].value - value[0]).abs() < 1e-6);
+            for (action, p) in policy.iter().enumerate() {
+                assert!((weighed[state].log_policy[action].exp() - p).abs() < 1e-6);
+                // One step along the model, and each head read by a network of its own.
+                let (target, executor) = muesli.target();
+                let path = target.imagine(&seen, [1, 1], 1, executor, |_, _, _| action as u8);
+                let reward = f64::from(path.rewards[0][0]);
+                let blocks = target.parameters.map(crate::nn::Parameters::frozen);
+                let heads: Vec<Vec<f64>> = (0..n)
+                    .map(|head| {
+                        let mut logits = Vec::new();
+                        executor.run(&blocks, |g| {
+                            let root = target.net.root(g, &seen, [0, 1]);
+                            let next = target.net.step(g, root, &[action as u8]);
+                            let out = target.net.value(g, next.z, head);
+                            g.read(out, &mut logits);
+                        });
+                        softmax(&logits)
+                    })
+                    .collect();
+                let slow = if signal == Signal::EveSigma {
+                    let mean_of = |p: &Vec<f64>| p.iter().zip(&atoms).map(|(p, z)| p * z).sum::<f64>();
+                    let members: Vec<f64> =
+                        heads.iter().map(|p| reward + gamma * expand(mean_of(p))).collect();
+                    let mean = members.iter().sum::<f64>() / n as f64;
+                    (members.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / n as f64).sqrt()
+                } else {
+                    // Three weights, the last three times the first.
+                    let total = 1.0 + 3f64.sqrt() + 3.0;
+                    let (mut mixture, mut within) = ([0.0; 11], 0.0);
+                    for (i, p) in heads.iter().enumerate() {
+                        let mut there = [0.0; 11];
+                        for (mass, z) in p.iter().zip(&atoms) {
+                            let y = compress(reward + gamma * expand(*z));
+                            let place = (y.clamp(-4.0, 4.0) + 4.0) / 0.8;
+                            let low = (place as usize).min(9);
+                            there[low] += mass * (1.0 - (place - low as f64));
+                            there[low + 1] += mass * (place - low as f64);
+                        }
+                        let weight = 3f64.sqrt().powi(i as i32) / total;
+                        mixture.iter_mut().zip(there).for_each(|(m, p)| *m += weight * p);
+                        within += weight * entropy(&there);
+                    }
+                    entropy(&mixture) - within
+                };
+                let fast = weighed[state].signal[action];
+                assert!(
+                    slow > 0.0 && (fast - slow).abs() < 2e-6 * (1.0 + slow),
+                    "{signal:?}: {fast} and {slow}"
+                );
+            }
+        }
+    }
+    assert!(muesli.weighed(&all, Signal::EveSigma, 5, |_| 0.0).is_err(), "there are four heads");
+}
+
+/// An explicit optimist wants as many value heads as it compares, and then acts and learns like the others.
+#[test]
+fn optimists_of_explicit_heads_act_and_are_refused_without_heads() {
+    let settings = r#", "optimism": "logit", "optimism_signal": "eve-jsd-increasing", "optimism_beta": 3.0, "optimism_depth": 4"#;
+    let mut muesli = agent_with(4, settings);
+    muesli.play().unwrap();
+    let mut moved = Vec::new();
+    muesli.optimist.as_mut().unwrap().report(&mut moved);
+    assert!(moved.iter().all(|(_, x)| *x > 0.0) && moved.len() == 2, "{moved:?}");
+    let refused = Config { value_heads: 3, ..muesli.config.clone() }.check().unwrap_err().to_string();
+    assert!(refused.contains("optimism_depth") && refused.contains("has 3 (value_heads)"), "{refused}");
 }
 
 /// Everything about the first window again: π of a twin that has not played, its signals along the same draws, and the formula in double precision.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ive::{StratifiedMean, mean};
+use ive_agents::dreamer::Ascent;
 use serde_json::{Value, json};
 
 use super::published::{self, Method, table};
@@ -245,8 +246,15 @@ fn text(settings: &Settings) -> Vec<String> {
          the λ-return, the mean μ of the members k = 1..5, or μ + βσ. H4 says that seeking σ finds reward where Dreamer does not."
             .to_owned(),
         format!(
-            "β is {} for IVE, {} for EVE and {} for EMVE; gradient plans take steps of {}.",
-            settings.beta_ive, settings.beta_eve, settings.beta_emve, settings.plan_step
+            "β is {} for IVE, {} for EVE and {} for EMVE; gradient plans take steps of {} {}.",
+            settings.beta_ive,
+            settings.beta_eve,
+            settings.beta_emve,
+            settings.plan_step,
+            match settings.plan_ascent {
+                Ascent::Gradient => "times the gradient",
+                Ascent::Unit => "in the direction of the gradient, whatever its length",
+            }
         ),
         "The unit is a run. At one η methods are compared by Welch's interval for the difference of means, runs not paired: seeds share no more than \
          their first random episodes. Over several η it is the mean of the differences, spread measured within η. Five runs of each \

@@ -1,5 +1,6 @@
 //! Settings of the table of the walker, and the runs that they ask for.
 
+use ive_agents::dreamer::Ascent;
 use ive_envs::walker::Task;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ pub struct Settings {
     pub beta_eve: f64,
     pub beta_emve: f64,
     pub plan_step: f64,
+    pub plan_ascent: Ascent,
     pub focus: f64,
     pub betas: Vec<f64>,
     pub plan_steps: Vec<f64>,
@@ -45,15 +47,18 @@ pub struct Cell {
     pub beta: f64,
     /// The step of gradient plans; 0 for methods without.
     pub step: f64,
+    /// How they follow the gradient; the default for methods without.
+    pub ascent: Ascent,
     pub seed: u64,
 }
 
 impl Cell {
-    /// `mu-sigma-ive,beta=0.1,step=0.1`: the method with what it depends on.
+    /// `mu-sigma-ive,beta=0.1,step=0.1`: the method with what it depends on; `,unit` if plans follow directions.
     pub fn variant(&self) -> String {
         let beta = if self.method.seeks() { format!(",beta={}", self.beta) } else { String::new() };
         let step = if self.method.climbs() { format!(",step={}", self.step) } else { String::new() };
-        format!("{}{beta}{step}", self.method.word())
+        let unit = if self.ascent == Ascent::Unit { ",unit" } else { "" };
+        format!("{}{beta}{step}{unit}", self.method.word())
     }
 }
 
@@ -129,8 +134,9 @@ impl Settings {
 
     /// A run of the table itself.
     pub fn cell(&self, threshold: f64, method: Method, seed: u64) -> Cell {
-        let step = if method.climbs() { self.plan_step } else { 0.0 };
-        Cell { threshold, method, beta: self.beta(method), step, seed }
+        let (step, ascent) =
+            if method.climbs() { (self.plan_step, self.plan_ascent) } else { (0.0, Ascent::default()) };
+        Cell { threshold, method, beta: self.beta(method), step, ascent, seed }
     }
 
     /// Whether a run belongs to the table itself.
@@ -146,6 +152,7 @@ impl Settings {
         changes.push(format!("log_every={}", self.log_every));
         if cell.method.climbs() {
             changes.push(format!("plan_step={}", cell.step));
+            changes.push(format!("plan_ascent={}", cell.ascent.word()));
         }
         let changes = changes.iter().map(|c| Change::parse(c)).collect::<Result<Vec<Change>, String>>();
         let mut options = vec![("threshold", cell.threshold.to_string())];
@@ -216,6 +223,20 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
         }
         assert_eq!(cells.iter().filter(|cell| more.is_main(cell)).count(), table);
+    }
+
+    /// Plans that follow directions are other runs; Dreamer, which does not plan, is the same.
+    #[test]
+    fn directions_have_runs_of_their_own() {
+        let settings = Settings { plan_ascent: Ascent::Unit, beta_ive: 10.0, ..small() };
+        let [plain, plan] = [Method::Dreamer, Method::MuSigma].map(|m| settings.cell(0.7, m, 0));
+        assert_eq!(plain.variant(), "dreamer");
+        assert_eq!(plan.variant(), "mu-sigma-ive,beta=10,step=0.1,unit");
+        assert_eq!(settings.plan(&plan).unwrap().settings["plan_ascent"].as_str(), Some("unit"));
+        assert_eq!(
+            settings.plan(&plain).unwrap(),
+            small().plan(&small().cell(0.7, Method::Dreamer, 0)).unwrap()
+        );
     }
 
     #[test]

@@ -192,7 +192,7 @@ pub fn runs(settings: &Settings, records: &[Record]) -> Table {
     let mut out = Table::new("One row per finished run", &head);
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for r in records {
-        let Cell { threshold, method, beta, step, seed } = r.cell;
+        let Cell { threshold, method, beta, step, seed, .. } = r.cell;
         let scores = Measure::ALL.map(|measure| number(score(settings, r, measure)));
         let first = first_reward(settings, r).map_or(String::new(), |step| step.to_string());
         let plans = PLANS.map(|(name, _)| number(r.at_end(name)));

@@ -10,6 +10,7 @@ use ive::{StratifiedMean, mean};
 use ive_agents::{Bonus, Signal, Space};
 use ive_envs::procgen::Game;
 
+use super::levels::GAMES;
 use super::run::Tested;
 use super::sweep::{Ablation, Cell, Settings, Variant, alphabetical, distinct, named};
 use crate::claim::UNBOUNDED;
@@ -56,7 +57,7 @@ impl Actor {
 /// How an optimist is called in tables and figures: `z + 1 d inc, n = 5`.
 fn label(bonus: Option<Bonus>) -> String {
     let Some(Bonus { space, signal, depth, beta }) = bonus else { return "plain".to_owned() };
-    let signal = ["σ", "d uni", "d dec", "d inc"][signal as usize];
+    let signal = ["σ", "d uni", "d dec", "d inc", "EVE σ", "EVE d inc"][signal as usize];
     let space = if space == Space::Logit { "z" } else { "π" };
     format!("{space} + {beta} {signal}, n = {depth}")
 }
@@ -85,7 +86,7 @@ fn optimist(text: &str) -> Outcome<Bonus> {
     Ok(bonus)
 }
 
-fn signals() -> [(&'static str, Signal); 4] {
+fn signals() -> [(&'static str, Signal); 6] {
     Signal::ALL.map(|signal| (signal.word(), signal))
 }
 
@@ -104,6 +105,16 @@ impl Settings {
         Ok(Bonus { space: Space::Logit, signal, depth: self.pessimism_depth, beta: -beta })
     }
 
+    /// How many value heads the agents of Fig. 4 have.
+    fn value_heads(&self) -> Outcome<usize> {
+        let cell = Cell { game: GAMES[0], levels: 1, variant: Variant::Prior, seed: 0 };
+        let plan = self.plan(&cell)?;
+        let heads = plan.settings.get("value_heads").and_then(toml::Value::as_integer);
+        heads
+            .map(|heads| heads as usize)
+            .ok_or_else(|| Failure::internal("Muesli has value heads".to_owned()))
+    }
+
     /// Every β of Fig. 14, rising, with the plain agent, β = 0.
     pub fn betas(&self) -> Vec<f64> {
         let mut all = self.pessimism_betas.clone();
@@ -118,9 +129,11 @@ impl Settings {
 /// Refuses settings of Figs. 13 and 14 that make no sense.
 pub fn check(settings: &Settings) -> Outcome {
     let wrong = |text: String| Err(Failure::config(format!("procgen.{text}")));
+    let heads = settings.value_heads()?;
     for beta in distinct("pessimism_betas", settings.pessimism_betas.clone(), false)? {
         let bonus = settings.pessimist(beta)?;
-        if let Err(error) = bonus.check("pessimism_betas", "pessimism_depth") {
+        let checked = bonus.check("pessimism_betas", "pessimism_depth");
+        if let Err(error) = checked.and_then(|()| bonus.check_heads(heads, "pessimism_depth")) {
             return wrong(error.to_string());
         }
     }
@@ -193,6 +206,7 @@ mod tests {
         assert_eq!(bonus.to_string(), "logit-jsd-increasing-n10-b0.5");
         assert_eq!(label(Some(bonus)), "z + 0.5 d inc, n = 10");
         assert_eq!(label(optimist("probability:sigma:5:0.1").ok()), "π + 0.1 σ, n = 5");
+        assert_eq!(label(optimist("logit:eve-jsd-increasing:5:1").ok()), "z + 1 EVE d inc, n = 5");
         for (text, words) in [
             ("logit:sigma:5", "not four parts"),
             ("logits:sigma:5:1", "logit"),
@@ -224,7 +238,7 @@ mod tests {
     fn runs_are_those_of_figure_4_and_optimists_beside_them() {
         let s = Settings { ablation: "optimism".into(), seeds: 2, ..settings() };
         let all = runs(&s).unwrap();
-        assert_eq!(all.len(), 2 * 13);
+        assert_eq!(all.len(), 2 * 14);
         assert_eq!(all[0].0, "climber/100-levels/prior/seed-0");
         assert_eq!(all[1].0, "climber/100-levels/logit-jsd-increasing-n5-b1/seed-0");
         let mut plain = all[1].1.clone();

@@ -63,7 +63,7 @@ fn returns(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> Ou
         (Marker::Diamond, "random policy"),
     ];
     let caption = "Fig. 13b and c. Normalised return after training, evaluated without the bonus, by how the agent acted on its signal in training: z, mixed in logit \
-                   space; π, in probability space; d, Jensen–Shannon divergence with uniform, decreasing or increasing weights. Mean and standard error over seeds.";
+                   space; π, in probability space; d, Jensen–Shannon divergence with uniform, decreasing or increasing weights; EVE, of explicit value heads. Mean and standard error over seeds.";
     plot::dots("figure13", caption, &panels, &legend, 1)
 }
 

@@ -158,7 +158,7 @@ fn text(judged: Option<Bonus>) -> Vec<String> {
     vec![
         "An optimist acts in training by its policy mixed with a signal d(s, a) of each action: in logit space softmax(z + β d), in probability space \
          (1 − β) π + β d / Σd. The signal is σ, or the Jensen–Shannon divergence with uniform, decreasing or increasing weights, of the members k = 1..n along one path \
-         that begins with the action. What acts is stored, so that returns and weights of past actions stay right. Evaluated without the bonus, on levels that \
+         that begins with the action; or, called EVE, of what n value heads say of the state behind the action. What acts is stored, so that returns and weights of past actions stay right. Evaluated without the bonus, on levels that \
          it was trained on and on levels that it has not seen."
             .to_owned(),
         format!(

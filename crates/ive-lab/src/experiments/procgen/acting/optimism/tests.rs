@@ -40,7 +40,7 @@ fn verdicts_follow_the_gains_of_pairs() {
         |at: usize| (0..5).map(|seed| 0.01 * f64::from(seed) * (1 + at % 3) as f64).sum::<f64>() / 5.0;
     let expected = (1.0 + noise(6) - noise(4) - (noise(3) - 3.0 - noise(1))) / 33.9;
     assert!((found.claims[1].effect - expected).abs() < 1e-9, "{} {expected}", found.claims[1].effect);
-    assert_eq!(found.tables[0].1.rows.len(), 13);
+    assert_eq!(found.tables[0].1.rows.len(), 14);
     assert_eq!(
         found.figures.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
         ["figure13", "figure13_gain", "figure13_training"]

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::claim::{Claim, MIN_SEEDS, Verdict};
-use crate::experiments::procgen::analysis::SEEDS_NEEDED;
+use crate::experiments::procgen::claims::SEEDS_NEEDED;
 use crate::experiments::runs::compare::MIN_RUNS;
 
 /// The 95 % interval of an effect, if there were enough seeds for one.

@@ -7,7 +7,7 @@ use ive_envs::minatar::{Game, Options, make};
 
 use super::*;
 use crate::bonus::{Signal, Space};
-use crate::categorical::{compress, expand};
+use crate::categorical::{Support, compress, expand};
 use crate::muesli::Config;
 use crate::muesli::torso::Seen;
 use crate::streams::ACTING;
@@ -61,6 +61,26 @@ fn entropy(p: &[f64]) -> f64 {
     p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
+/// How far distributions of `gained + factor · v` lie apart, each weight `ratio` times the one before: atoms moved one by one, Eq. (24) written out.
+fn divergence(members: &[(Vec<f64>, f64, f64)], ratio: f64, support: &Support) -> f64 {
+    let total: f64 = (0..members.len()).map(|i| ratio.powi(i as i32)).sum();
+    let (mut mixture, mut within) = ([0.0; 11], 0.0);
+    for (i, (p, gained, factor)) in members.iter().enumerate() {
+        let mut there = [0.0; 11];
+        for (j, mass) in p.iter().enumerate() {
+            let y = compress(gained + factor * expand(support.atom(j)));
+            let place = (y.clamp(-4.0, 4.0) + 4.0) / 0.8;
+            let low = (place as usize).min(9);
+            there[low] += mass * (1.0 - (place - low as f64));
+            there[low + 1] += mass * (place - low as f64);
+        }
+        let weight = ratio.powi(i as i32) / total;
+        mixture.iter_mut().zip(there).for_each(|(m, p)| *m += weight * p);
+        within += weight * entropy(&there);
+    }
+    entropy(&mixture) - within
+}
+
 /// One state and one action at a time, members and statistics written out by their formulas, the same draws: what a batch of all says.
 #[test]
 fn signals_of_each_action_equal_a_slow_loop() {
@@ -96,22 +116,8 @@ fn signals_of_each_action_equal_a_slow_loop() {
                 } else {
                     // Increasing: each weight is 3^(1/5) times the one before.
                     let ratio = if signal == Signal::JsdUniform { 1.0 } else { 3f64.powf(0.2) };
-                    let total: f64 = (1..=depth).map(|k| ratio.powi(k as i32)).sum();
-                    let (mut mixture, mut within) = ([0.0; 11], 0.0);
-                    for k in 1..=depth {
-                        let mut there = [0.0; 11];
-                        for (j, mass) in softmax(&said.logits[k]).into_iter().enumerate() {
-                            let y = compress(gained(k) + gamma.powi(k as i32) * expand(support.atom(j)));
-                            let place = (y.clamp(-4.0, 4.0) + 4.0) / 0.8;
-                            let low = (place as usize).min(9);
-                            there[low] += mass * (1.0 - (place - low as f64));
-                            there[low + 1] += mass * (place - low as f64);
-                        }
-                        let weight = ratio.powi(k as i32) / total;
-                        mixture.iter_mut().zip(there).for_each(|(m, p)| *m += weight * p);
-                        within += weight * entropy(&there);
-                    }
-                    entropy(&mixture) - within
+                    let member = |k: usize| (softmax(&said.logits[k]), gained(k), gamma.powi(k as i32));
+                    divergence(&(1..=depth).map(member).collect::<Vec<_>>(), ratio, &support)
                 };
                 let fast = weighed[state].signal[action];
                 assert!(
@@ -167,22 +173,8 @@ fn signals_of_explicit_heads_equal_a_slow_loop() {
                     (members.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / n as f64).sqrt()
                 } else {
                     // Three weights, the last three times the first.
-                    let total = 1.0 + 3f64.sqrt() + 3.0;
-                    let (mut mixture, mut within) = ([0.0; 11], 0.0);
-                    for (i, p) in heads.iter().enumerate() {
-                        let mut there = [0.0; 11];
-                        for (mass, z) in p.iter().zip(&atoms) {
-                            let y = compress(reward + gamma * expand(*z));
-                            let place = (y.clamp(-4.0, 4.0) + 4.0) / 0.8;
-                            let low = (place as usize).min(9);
-                            there[low] += mass * (1.0 - (place - low as f64));
-                            there[low + 1] += mass * (place - low as f64);
-                        }
-                        let weight = 3f64.sqrt().powi(i as i32) / total;
-                        mixture.iter_mut().zip(there).for_each(|(m, p)| *m += weight * p);
-                        within += weight * entropy(&there);
-                    }
-                    entropy(&mixture) - within
+                    let members: Vec<_> = heads.iter().map(|p| (p.clone(), reward, gamma)).collect();
+                    divergence(&members, 3f64.sqrt(), &support)
                 };
                 let fast = weighed[state].signal[action];
                 assert!(

@@ -11,7 +11,7 @@ use super::{Actor, actors, label, over_seeds, places};
 use crate::claim::{Claim, Verdict};
 use crate::exit::Outcome;
 use crate::experiments::Judged;
-use crate::experiments::procgen::analysis::effect;
+use crate::experiments::procgen::claims::{effect, first_three};
 use crate::experiments::procgen::evaluate::{self, Evaluation, Set};
 use crate::experiments::procgen::levels::normalised;
 use crate::experiments::procgen::run::Tested;
@@ -100,10 +100,7 @@ pub fn gains(
         .into_iter()
         .map(|place| gains_at(settings, runs, place, (bonus, set), &mut reasons))
         .collect::<Outcome<_>>()?;
-    let more = reasons.len().saturating_sub(3);
-    reasons.truncate(3);
-    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
-    Ok((all, reasons.join("; ") + &tail))
+    Ok((all, first_three(reasons)))
 }
 
 pub(super) fn tested(runs: &[Trained]) -> Vec<&Tested> {

@@ -58,5 +58,5 @@ fn agents_that_have_not_learned_and_few_seeds_decide_nothing() {
     }
     let one = runs(&s, 3.0, 0.8).into_iter().take(1).collect();
     let found = findings(&s, one).unwrap();
-    assert!(found.scale.contains("1 of 65 runs"), "{}", found.scale);
+    assert!(found.scale.contains("1 of 70 runs"), "{}", found.scale);
 }

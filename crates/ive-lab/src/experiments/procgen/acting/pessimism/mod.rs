@@ -9,7 +9,7 @@ use super::{Actor, actors, places};
 use crate::claim::{Claim, Verdict};
 use crate::exit::Outcome;
 use crate::experiments::Judged;
-use crate::experiments::procgen::analysis::effect;
+use crate::experiments::procgen::claims::effect;
 use crate::experiments::procgen::evaluate::{self, Evaluated, Evaluation, Set};
 use crate::experiments::procgen::levels::normalised;
 use crate::experiments::procgen::run::Tested;

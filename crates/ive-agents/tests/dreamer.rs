@@ -231,7 +231,8 @@ fn the_sampled_plan_is_the_best_by_plain_search() {
     }
 }
 
-/// Along directions, a step has the direction of a step along the gradient, and its length is the setting: far from the bounds all of it.
+/// Along directions, a step has the direction of a step along the gradient, and no part of it is longer than the setting (that all of it is as long:
+/// `gradients_of_each_sequence_become_one_long`).
 #[test]
 fn a_plan_that_follows_directions_moves_as_far_as_it_is_told() {
     let step = |plan_ascent: Ascent, plan_step: f64| -> Vec<f64> {
@@ -260,7 +261,8 @@ fn a_plan_that_follows_directions_moves_as_far_as_it_is_told() {
     let along: f64 = slow.iter().zip(&unit).map(|(a, b)| a * b).sum();
     // Single precision: differences of 0.02 between numbers of size one are good to about 1e-5 of them.
     assert!(along > 0.9999 * length(&slow) * length(&unit), "the same direction");
-    assert!(length(&unit) <= 0.02 * 1.0001 && length(&unit) > 0.01, "{}", length(&unit));
+    // What lies near the bounds is left out, most of it with a young actor.
+    assert!(length(&unit) <= 0.02 * 1.0001 && length(&unit) > 0.002, "{}", length(&unit));
 }
 
 /// One step of the climb is the gradient, by central differences of the utility. Numbers of size one in single precision, differences over

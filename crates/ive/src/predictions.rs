@@ -49,8 +49,12 @@ pub struct Statistics {
     pub std: Vec<f64>,
 }
 
-/// States that are worked on at a time: one vector of AVX-512, two of AVX2.
-const LANES: usize = 8;
+/// States that are worked on at a time: two vectors of AVX-512, four of AVX2, so that divisions and roots of one overlap with the other.
+const LANES: usize = 16;
+/// States whose predictions are fetched from memory at a time: those of some ten rows fit into the nearest cache.
+const AHEAD: usize = 256;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
     /// Puts arrays together for a batch of b states.
@@ -129,8 +133,8 @@ impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
     ) -> Result<()> {
         in_range("member k", members.horizon() as f64, 0.0, self.horizon as f64)?;
         check_ddof(ddof, members.len())?;
-        found.mean.resize(self.batch, 0.0);
-        found.std.resize(self.batch, 0.0);
+        make_room(&mut found.mean, self.batch);
+        make_room(&mut found.std, self.batch);
         let wanted: Vec<bool> = (0..=members.horizon()).map(|k| members.contains(k)).collect();
         let mut work = Work { wanted: &wanted, size: members.len(), ddof, data, found, again: Vec::new() };
         most_states(self, &mut work);
@@ -197,6 +201,15 @@ impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
     }
 }
 
+/// So many numbers, whatever they are: in memory that is there already, or that the system hands out as zeros. To write zeros first would take as long
+/// as to write the results.
+fn make_room(numbers: &mut Vec<f64>, count: usize) {
+    if numbers.capacity() < count {
+        *numbers = vec![0.0; count];
+    }
+    numbers.resize(count, 0.0);
+}
+
 /// What is done with all states.
 struct Work<'a> {
     /// Whether the k-step value is a member, for each k up to the last that is.
@@ -216,6 +229,9 @@ struct Work<'a> {
 fn most_states<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, work: &mut Work<'_>) {
     let mut members = vec![[0.0; LANES]; work.size];
     for start in (0..predictions.batch / LANES).map(|i| i * LANES) {
+        if start.is_multiple_of(AHEAD) {
+            touch(predictions, work.wanted.len(), start);
+        }
         let in_range = k_step_values(predictions, work.wanted, start, &mut members);
         let regular = statistics(&members, work.ddof, start, work.found);
         if !(in_range && regular) {
@@ -227,6 +243,33 @@ fn most_states<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, work: &mut
             }
         }
     }
+}
+
+/// Reads a number of every cache line of the next [`AHEAD`] states. Many lines are then on their way from memory at once; the work on a few states
+/// at a time, with its divisions and roots, waits for each.
+#[inline(always)]
+fn touch<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, rows: usize, start: usize) {
+    let (batch, step) = (predictions.batch, LINE / size_of::<T>());
+    // Four sums, so that no addition waits for the one before.
+    let mut sums = [0.0; 4];
+    let mut part = |array: &[T], k: usize| {
+        let row = &array[k * batch..][start..(start + AHEAD).min(batch)];
+        for lines in row.chunks_exact(4 * step) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum += lines[i * step].into();
+            }
+        }
+    };
+    for k in 0..rows {
+        part(predictions.values, k);
+        if k > 0 {
+            part(predictions.rewards, k - 1);
+        }
+        if let (Discounts::Each(each), 1..) = (predictions.discounts, k) {
+            part(each, k - 1);
+        }
+    }
+    std::hint::black_box(sums);
 }
 
 /// Some numbers of a row. Loops, here and below: closures inside iterators are not always compiled for the instruction
@@ -323,11 +366,15 @@ fn statistics(members: &[[f64; LANES]], ddof: usize, start: usize, found: &mut S
         total[lane] /= count;
         std[lane] = (squares[lane] / m).sqrt();
     }
-    // Beyond these limits squares have lost digits or have none.
-    let mut unusual = 0u64;
+    // Squares below this limit have lost digits or have none; x − x is zero unless x is not finite. Comparisons to truth values would not become vector
+    // code.
+    let (mut odd, mut unusual) = ([0.0; LANES], 0);
     for lane in 0..LANES {
-        unusual |= u64::from(!(1e-280..=f64::MAX).contains(&squares[lane]));
-        unusual |= u64::from(!total[lane].is_finite());
+        let small = if squares[lane] < 1e-280 { 1.0 } else { 0.0 };
+        odd[lane] = small + (squares[lane] - squares[lane]) + (total[lane] - total[lane]);
+    }
+    for lane in 0..LANES {
+        unusual |= odd[lane].to_bits();
     }
     found.mean[start..start + LANES].copy_from_slice(&total);
     found.std[start..start + LANES].copy_from_slice(&std);

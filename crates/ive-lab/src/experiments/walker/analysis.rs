@@ -60,7 +60,7 @@ pub fn findings(settings: &Settings, mut records: Vec<Record>) -> Outcome<Findin
     let records = &records[..];
     let methods = settings.methods()?;
     let compared = compare(settings, records, &methods)?;
-    let mut claims: Vec<Claim> = compared.iter().flat_map(claims_of).collect();
+    let mut claims: Vec<Claim> = compared.iter().flat_map(|one| claims_of(one, &compared)).collect();
     claims.extend(solved(settings, records, &methods)?);
     let mut tables = vec![
         ("table1", tables::table1(settings, records, &methods)),
@@ -98,32 +98,35 @@ pub fn findings(settings: &Settings, mut records: Vec<Record>) -> Outcome<Findin
     })
 }
 
-/// Every comparison: over all η above zero together, then at each.
+/// Every comparison: over all η above zero at which both have been run together, then at each.
 fn compare(settings: &Settings, records: &[Record], methods: &[Method]) -> Outcome<Vec<Compared>> {
-    let sparse: Vec<f64> = settings.thresholds.iter().copied().filter(|&eta| eta > 0.0).collect();
-    let mut sets: Vec<Vec<f64>> = sparse.iter().map(|&eta| vec![eta]).collect();
-    if sparse.len() > 1 {
-        sets.insert(0, sparse);
-    }
     let mut out = Vec::new();
     for (other, says) in CLAIMS {
         if !methods.contains(&other) || !methods.contains(&Method::MuSigma) {
             continue;
         }
-        for thresholds in &sets {
-            let of = |method, measure| -> Vec<Vec<f64>> {
-                thresholds.iter().map(|&eta| scores(settings, records, eta, method, measure)).collect()
-            };
-            let [a, b, c] = Measure::ALL.map(|m| difference(&of(Method::MuSigma, m), &of(other, m)));
-            out.push(Compared { other, says, thresholds: thresholds.clone(), differences: [a?, b?, c?] });
+        let of = |eta, method, measure| scores(settings, records, eta, method, measure);
+        let run = |eta, method| !of(eta, method, Measure::Final).is_empty();
+        let both = |&eta: &f64| eta > 0.0 && run(eta, Method::MuSigma) && run(eta, other);
+        let sparse: Vec<f64> = settings.thresholds.iter().copied().filter(both).collect();
+        let mut sets: Vec<Vec<f64>> = sparse.iter().map(|&eta| vec![eta]).collect();
+        if sparse.len() > 1 {
+            sets.insert(0, sparse);
+        }
+        for thresholds in sets {
+            let all =
+                |method, measure| thresholds.iter().map(|&eta| of(eta, method, measure)).collect::<Vec<_>>();
+            let [a, b, c] = Measure::ALL.map(|m| difference(&all(Method::MuSigma, m), &all(other, m)));
+            out.push(Compared { other, says, differences: [a?, b?, c?], thresholds });
         }
     }
     Ok(out)
 }
 
-/// Over all η by each measure, at single ones by the final return.
-fn claims_of(compared: &Compared) -> Vec<Claim> {
-    let measures = if compared.thresholds.len() > 1 { &Measure::ALL[..] } else { &[Measure::Final] };
+/// Over all η by each measure, at single ones beside them by the final return.
+fn claims_of(compared: &Compared, all: &[Compared]) -> Vec<Claim> {
+    let alone = all.iter().filter(|c| c.other == compared.other).count() == 1;
+    let measures = if alone || compared.thresholds.len() > 1 { &Measure::ALL[..] } else { &[Measure::Final] };
     let claim = |&measure: &Measure| {
         let d = compared.differences[measure as usize].as_ref()?;
         let other = compared.other.label();
@@ -373,6 +376,21 @@ mod tests {
         assert_eq!(a.summary(&Value::Null), b.summary(&Value::Null));
         let csv = |f: &Findings| f.tables.iter().chain(&f.data).map(|(_, t)| t.csv()).collect::<Vec<_>>();
         assert_eq!(csv(&a), csv(&b));
+    }
+
+    /// Claims name the η at which both methods have been run, and no other; if there is one only, it is judged by every measure.
+    #[test]
+    fn claims_name_the_thresholds_that_were_run() {
+        let settings = settings();
+        let one = |method, seed| run(settings.cell(0.7, method, seed), 400.0 + seed as f64, 0);
+        let mut runs: Vec<Record> = [Method::Dreamer, Method::MuSigma]
+            .iter()
+            .flat_map(|&m| (0..5).map(move |seed| one(m, seed)))
+            .collect();
+        runs.push(run(settings.cell(0.5, Method::Dreamer, 0), 400.0, 0));
+        let found = findings(&settings, runs).unwrap();
+        assert_eq!(found.claims.len(), Measure::ALL.len());
+        assert!(found.claims.iter().all(|c| c.claim.contains("Dreamer at η = 0.7, ")), "{:?}", found.claims);
     }
 
     /// What was not run is a dash, not a panic; and four runs decide nothing.

@@ -366,12 +366,12 @@ fn statistics(members: &[[f64; LANES]], ddof: usize, start: usize, found: &mut S
         total[lane] /= count;
         std[lane] = (squares[lane] / m).sqrt();
     }
-    // Squares below this limit have lost digits or have none; x − x is zero unless x is not finite. Comparisons to truth values would not become vector
+    // Squares below this limit have lost digits or have none; 0 · x is zero unless x is not finite. Comparisons to truth values would not become vector
     // code.
     let (mut odd, mut unusual) = ([0.0; LANES], 0);
     for lane in 0..LANES {
         let small = if squares[lane] < 1e-280 { 1.0 } else { 0.0 };
-        odd[lane] = small + (squares[lane] - squares[lane]) + (total[lane] - total[lane]);
+        odd[lane] = small + 0.0 * squares[lane] + 0.0 * total[lane];
     }
     for lane in 0..LANES {
         unusual |= odd[lane].to_bits();

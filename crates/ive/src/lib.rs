@@ -27,6 +27,7 @@ mod members;
 mod metrics;
 mod model;
 mod predictions;
+mod prefetch;
 mod risk;
 mod rng;
 mod rollout;

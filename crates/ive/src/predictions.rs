@@ -7,6 +7,7 @@
 use multiversion::multiversion;
 
 use crate::error::{in_range, same_length};
+use crate::prefetch::prefetch;
 use crate::signal::check_ddof;
 use crate::{Error, MAX_HORIZON, Members, Result, ValueEnsemble, mean, sigma};
 
@@ -51,10 +52,12 @@ pub struct Statistics {
 
 /// States that are worked on at a time: two vectors of AVX-512, four of AVX2, so that divisions and roots of one overlap with the other.
 const LANES: usize = 16;
-/// States whose predictions are fetched from memory at a time: those of some ten rows fit into the nearest cache.
+/// How many states ahead predictions are asked for from memory: far enough that they arrive in time, and those of some ten rows fit into the nearest cache.
 const AHEAD: usize = 256;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Bytes that are surely not in the nearer caches any more when they are needed again.
+const CACHES: usize = 8 << 20;
 
 impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
     /// Puts arrays together for a batch of b states.
@@ -117,11 +120,30 @@ impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
     /// # Errors
     /// As [`statistics`](Self::statistics).
     pub fn score(&self, members: &Members, ddof: usize) -> Result<(ValueEnsemble, Statistics)> {
+        let mut ensemble = ValueEnsemble { size: 0, states: 0, data: Vec::new(), members: None };
         let mut found = Statistics::default();
-        let mut data = vec![0.0; members.len() * self.batch];
-        self.run(members, ddof, Some(&mut data), &mut found)?;
-        let (size, states) = (members.len(), self.batch);
-        Ok((ValueEnsemble { size, states, data, members: Some(members.clone()) }, found))
+        self.score_into(members, ddof, &mut ensemble, &mut found)?;
+        Ok((ensemble, found))
+    }
+
+    /// As [`score`](Self::score), in the memory of results that are no longer needed: for the next of many large batches. After an error the ensemble
+    /// has no states.
+    ///
+    /// # Errors
+    /// As [`statistics`](Self::statistics).
+    pub fn score_into(
+        &self,
+        members: &Members,
+        ddof: usize,
+        ensemble: &mut ValueEnsemble,
+        found: &mut Statistics,
+    ) -> Result<()> {
+        let mut data = std::mem::take(&mut ensemble.data);
+        (ensemble.size, ensemble.states, ensemble.members) = (members.len(), 0, Some(members.clone()));
+        make_room(&mut data, members.len() * self.batch);
+        self.run(members, ddof, Some(&mut data), found)?;
+        (ensemble.data, ensemble.states) = (data, self.batch);
+        Ok(())
     }
 
     fn run(
@@ -228,10 +250,10 @@ struct Work<'a> {
 #[multiversion(targets = "simd")]
 fn most_states<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, work: &mut Work<'_>) {
     let mut members = vec![[0.0; LANES]; work.size];
+    // Whether the members go further than into the caches, so that their places are worth asking for, too.
+    let far = work.size * predictions.batch * size_of::<f64>() > CACHES;
     for start in (0..predictions.batch / LANES).map(|i| i * LANES) {
-        if start.is_multiple_of(AHEAD) {
-            touch(predictions, work.wanted.len(), start);
-        }
+        fetch(predictions, work.wanted.len(), start);
         let in_range = k_step_values(predictions, work.wanted, start, &mut members);
         let regular = statistics(&members, work.ddof, start, work.found);
         if !(in_range && regular) {
@@ -240,36 +262,37 @@ fn most_states<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, work: &mut
         if let Some(data) = &mut work.data {
             for (row, x) in data.chunks_exact_mut(predictions.batch).zip(&members) {
                 row[start..start + LANES].copy_from_slice(x);
+                if far {
+                    prefetch_states(row, start);
+                }
             }
         }
     }
 }
 
-/// Reads a number of every cache line of the next [`AHEAD`] states. Many lines are then on their way from memory at once; the work on a few states
-/// at a time, with its divisions and roots, waits for each.
+/// Asks for what a row has for the [`LANES`] states that come [`AHEAD`] of those from `start` on.
 #[inline(always)]
-fn touch<T: Copy + Into<f64>>(predictions: &Predictions<'_, T>, rows: usize, start: usize) {
-    let (batch, step) = (predictions.batch, LINE / size_of::<T>());
-    // Four sums, so that no addition waits for the one before.
-    let mut sums = [0.0; 4];
-    let mut part = |array: &[T], k: usize| {
-        let row = &array[k * batch..][start..(start + AHEAD).min(batch)];
-        for lines in row.chunks_exact(4 * step) {
-            for (i, sum) in sums.iter_mut().enumerate() {
-                *sum += lines[i * step].into();
-            }
-        }
-    };
+fn prefetch_states<T>(row: &[T], start: usize) {
+    let per_line = LINE / size_of::<T>();
+    for line in 0..LANES / per_line {
+        prefetch(row, start + AHEAD + line * per_line);
+    }
+}
+
+/// Asks for the predictions of the [`LANES`] states that come [`AHEAD`] of these, a cache line at a time: eleven rows and more are too many for the processor to
+/// foresee.
+#[inline(always)]
+fn fetch<T: Copy>(predictions: &Predictions<'_, T>, rows: usize, start: usize) {
+    let fetch_row = |array: &[T], k: usize| prefetch_states(array, k * predictions.batch + start);
     for k in 0..rows {
-        part(predictions.values, k);
+        fetch_row(predictions.values, k);
         if k > 0 {
-            part(predictions.rewards, k - 1);
+            fetch_row(predictions.rewards, k - 1);
         }
         if let (Discounts::Each(each), 1..) = (predictions.discounts, k) {
-            part(each, k - 1);
+            fetch_row(each, k - 1);
         }
     }
-    std::hint::black_box(sums);
 }
 
 /// Some numbers of a row. Loops, here and below: closures inside iterators are not always compiled for the instruction

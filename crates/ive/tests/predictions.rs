@@ -66,6 +66,26 @@ proptest! {
     }
 }
 
+/// Memory of other sizes and members is used again; what was in it does not matter. The largest batch is beyond the caches.
+#[test]
+fn results_in_used_memory_have_the_same_bits() {
+    let members = [Members::up_to(5), Members::new(1..=3).unwrap()];
+    let (mut ensemble, mut found) = Arrays::random(70, 5, 1).predictions(None).score(&members[1], 1).unwrap();
+    for (batch, seed) in [(300, 2), (33, 3), (200_000, 4), (1, 5)] {
+        let arrays = Arrays::random(batch, 5, seed);
+        for members in &members {
+            let predictions = arrays.predictions(Some(0.97));
+            predictions.score_into(members, 0, &mut ensemble, &mut found).unwrap();
+            assert_eq!(predictions.score(members, 0).unwrap(), (ensemble.clone(), found.clone()));
+            assert_eq!(ensemble, arrays.twin(members, Some(0.97)).unwrap());
+        }
+    }
+    let mut bad = Arrays::random(50, 5, 6);
+    bad.rewards[120] = f64::NAN;
+    bad.predictions(None).score_into(&members[0], 0, &mut ensemble, &mut found).unwrap_err();
+    assert_eq!((ensemble.states(), ensemble.mean()), (0, vec![]));
+}
+
 /// f32 is read as it is and computed with in f64.
 #[test]
 fn single_precision_is_widened_first() {

@@ -91,5 +91,12 @@ fn cases<T: Copy + Into<f64> + Send + Sync>(
     let scores = best(&format!("scores-{kind}"), &variant, repeats, || {
         ours(predictions.score(&members, 0)).map(|found| drop(std::hint::black_box(found)))
     })?;
-    Ok(vec![statistics, reused, scores])
+    let (mut ensemble, mut there) = ours(predictions.score(&members, 0))?;
+    let scores_reused =
+        best(&format!("scores-{kind}"), &format!("{variant}, arrays reused"), repeats, || {
+            ours(predictions.score_into(&members, 0, &mut ensemble, &mut there))?;
+            std::hint::black_box((&mut ensemble, &mut there));
+            Ok(())
+        })?;
+    Ok(vec![statistics, reused, scores, scores_reused])
 }

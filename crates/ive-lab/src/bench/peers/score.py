@@ -51,6 +51,16 @@ def numpy_plain(rewards, values):
     return members, mean, np.sqrt(deviations.mean(0))
 
 
+def numpy_reused(rewards, values, members, deviations, mean, std, scratch):
+    """The same, into arrays that are there already."""
+    members_into(rewards, values, members, mean, scratch)
+    np.mean(members, axis=0, out=mean)
+    np.subtract(members, mean, out=deviations)
+    np.square(deviations, out=deviations)
+    np.mean(deviations, axis=0, out=std)
+    np.sqrt(std, out=std)
+
+
 def numpy_blocks(rewards, values, keep):
     """A part of the states at a time, so that what is written is read from the cache."""
     states = values.shape[1]
@@ -112,6 +122,9 @@ for kind, dtype in (("f64", np.float64), ("f32", np.float32)):
     ARRAYS[kind] = (rng.normal(size=(STEPS, STATES)).astype(dtype), rng.normal(size=(STEPS + 1, STATES)).astype(dtype))
 for name, (r, v) in ARRAYS.items():
     say(f"statistics-{name}", f"NumPy {name}", lambda: numpy_plain(r, v)[1:])
+    there = [np.empty_like(v), np.empty_like(v), *np.empty_like(v[:3])]
+    for case in ("statistics", "scores"):
+        say(f"{case}-{name}", f"NumPy {name}, arrays reused", lambda: numpy_reused(r, v, *there))
     say(f"statistics-{name}", f"NumPy {name}, in blocks", lambda: numpy_blocks(r, v, False)[1:])
     say(f"scores-{name}", f"NumPy {name}", lambda: numpy_plain(r, v))
     say(f"scores-{name}", f"NumPy {name}, in blocks", lambda: numpy_blocks(r, v, True))

@@ -10,7 +10,8 @@ pub use maps::{Map, maps};
 pub(super) use maps::{line, rect, text};
 
 use kuva::backend::{png::PngBackend, svg::SvgBackend};
-use kuva::plot::{BandPlot, LinePlot, ScatterPlot, legend::LegendPosition};
+use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::{BandPlot, LinePlot, ScatterPlot};
 use kuva::render::annotations::ReferenceLine;
 use kuva::render::figure::Figure as Grid;
 use kuva::render::layout::Layout;
@@ -97,8 +98,6 @@ pub struct Panel {
     pub levels: Vec<(f64, &'static str)>,
     /// Lower and upper end of the vertical axis.
     pub y_range: Option<(f64, f64)>,
-    /// Whether this panel shows the legend.
-    pub legend: bool,
 }
 
 fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
@@ -118,9 +117,6 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
         if curve.dashed {
             line = line.with_dashed();
         }
-        if panel.legend && !curve.label.is_empty() {
-            line = line.with_legend(curve.label.as_str());
-        }
         plots.push(Plot::Line(line));
     }
     if !panel.dots.is_empty() {
@@ -135,9 +131,6 @@ fn draw_panel(panel: &Panel) -> (Vec<Plot>, Layout) {
     }
     if let Some((low, high)) = panel.y_range {
         layout = layout.with_y_axis_min(low).with_y_axis_max(high);
-    }
-    if panel.legend {
-        layout = layout.with_legend_position(LegendPosition::OutsideRightTop);
     }
     (plots, layout)
 }
@@ -155,21 +148,22 @@ fn layout(plots: &[Plot], title: &str, x: &str, y: &str) -> Layout {
         .with_grid_line_width(0.5)
 }
 
-/// Panels side by side, `columns` to a row.
+/// Panels side by side, `columns` to a row, with one legend for all curves that have a label and points.
 pub fn lines(name: &str, caption: &str, panels: &[Panel], columns: usize) -> Outcome<Figure> {
     let (plots, layouts): (Vec<_>, Vec<_>) = panels.iter().map(draw_panel).unzip();
-    let grid = grid(plots, layouts, columns);
-    let grid = if panels.iter().any(|p| p.legend) { with_legend(grid, panels.len(), columns) } else { grid };
-    let pieces = panels.iter().map(|p| draw_panel(&Panel { legend: false, ..p.clone() }));
-    let mut legend = Vec::new();
-    for curve in panels.iter().filter(|p| p.legend).flat_map(|p| &p.curves).filter(|c| !c.label.is_empty()) {
-        let key = (curve.colour.to_owned(), curve.label.clone());
-        if !legend.contains(&key) {
-            legend.push(key);
+    let (mut legend, mut entries) = (Vec::new(), Vec::new());
+    for curve in panels.iter().flat_map(|p| &p.curves).filter(|c| !c.label.is_empty() && !c.points.is_empty())
+    {
+        let (color, label) = (curve.colour.to_owned(), curve.label.clone());
+        if !legend.contains(&(color.clone(), label.clone())) {
+            legend.push((color.clone(), label.clone()));
+            let dasharray = curve.dashed.then(|| "8 4".to_owned());
+            entries.push(LegendEntry { label, color, shape: LegendShape::Line, dasharray });
         }
     }
+    let grid = with_legend(grid(plots, layouts, columns), entries, panels.len(), columns);
     let figure = finish(name, caption, grid.render())?;
-    Ok(Figure { legend, ..figure.in_pieces(pieces) })
+    Ok(Figure { legend, ..figure.in_pieces(panels.iter().map(draw_panel)) })
 }
 
 /// Size of a panel, and the space between and around them.
@@ -178,7 +172,7 @@ const SPACING: f64 = 18.0;
 const PADDING: f64 = 12.0;
 
 fn grid(plots: Vec<Vec<Plot>>, layouts: Vec<Layout>, columns: usize) -> Grid {
-    Grid::new(plots.len().div_ceil(columns), columns)
+    Grid::new(plots.len().div_ceil(columns), columns.min(plots.len()))
         .with_plots(plots)
         .with_layouts(layouts)
         .with_cell_size(PANEL.0, PANEL.1)
@@ -187,8 +181,12 @@ fn grid(plots: Vec<Vec<Plot>>, layouts: Vec<Layout>, columns: usize) -> Grid {
 }
 
 /// One legend for all panels: in the place of the last one if that is free, to the right of them otherwise.
-fn with_legend(grid: Grid, panels: usize, columns: usize) -> Grid {
-    if panels.is_multiple_of(columns) {
+fn with_legend(grid: Grid, entries: Vec<LegendEntry>, panels: usize, columns: usize) -> Grid {
+    if entries.is_empty() {
+        return grid;
+    }
+    let grid = grid.with_shared_legend_entries(entries);
+    if panels < columns || panels.is_multiple_of(columns) {
         return grid.with_shared_legend();
     }
     let (row, column) = (panels / columns, panels % columns);

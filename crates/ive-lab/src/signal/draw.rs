@@ -133,7 +133,6 @@ pub fn detection(report: &Report, judged: &[Judged]) -> Outcome<Figure> {
         x: "false-positive rate".to_owned(),
         y: "true-positive rate".to_owned(),
         y_range: Some((0.0, 1.0)),
-        legend: true,
         ..Panel::default()
     };
     let mut chance = curve("chance", "#bbbbbb", vec![(0.0, 0.0), (1.0, 1.0)], 1.0);

@@ -23,6 +23,9 @@ use super::matmul::{DOTS, LANES, PANEL, Segment, Weights};
 
 /// Most rows of a block of two panels.
 const TILE: usize = 12;
+/// Most panels of a block of one, two and three rows. A sum waits four cycles for its last product, and two can be made in a cycle: eight sums at
+/// least have to be in progress.
+const WIDE: [usize; 3] = [8, 4, 4];
 /// Rows of W that are used for the whole product before the next ones: the nearest cache holds two panels of them.
 const DEEP: usize = 256;
 /// Most pairs of rows of dY of a block of four dot products.
@@ -59,9 +62,10 @@ pub(super) fn forwards(y: &mut [f32], x: &[f32], w: Weights<'_>, bias: Option<&[
     assert!(bias.is_none_or(|bias| bias.len() == columns));
     for deep in (0..w.rows).step_by(DEEP) {
         let steps = DEEP.min(w.rows - deep);
-        for p in (0..columns.div_ceil(PANEL)).step_by(2) {
+        let wide = rows.checked_sub(1).and_then(|i| WIDE.get(i)).copied().unwrap_or(2);
+        for (p, panels) in deal(columns.div_ceil(PANEL), wide) {
             let (panel, down) = w.panel(p, deep);
-            // The second panel, if there is one.
+            // From one panel to the next.
             let next = if w.packed { w.rows * PANEL } else { PANEL };
             let start = match bias {
                 _ if deep > 0 => Start::Here,
@@ -74,7 +78,7 @@ pub(super) fn forwards(y: &mut [f32], x: &[f32], w: Weights<'_>, bias: Option<&[
                 let y = y[first * columns + p * PANEL..].as_mut_ptr();
                 // SAFETY: `count` rows of x and y from `first` on and `steps` rows of w from `deep` on exist, by the
                 // assertions above; lanes behind the last column are masked.
-                unsafe { block(y, columns, (count, columns, p), a, b, steps, start) };
+                unsafe { block(y, columns, (count, panels, p), a, b, steps, start) };
             }
         }
     }
@@ -93,14 +97,14 @@ pub(super) fn of_weights(
     let mut start = if add { Start::Here } else { Start::Zero };
     for s in segments.iter().filter(|s| s.rows > 0) {
         let (x, dy) = (&x[s.x..][..s.rows * inputs], &dy[s.dy..][..s.rows * outputs]);
-        for p in (0..outputs.div_ceil(PANEL)).step_by(2) {
+        for (p, panels) in deal(outputs.div_ceil(PANEL), 2) {
             for (first, count) in deal(inputs, TILE) {
                 let a = Strided { at: x[first..].as_ptr(), down: 1, step: inputs };
                 let b = Strided { at: dy[p * PANEL..].as_ptr(), down: PANEL, step: outputs };
                 let dw = dw[first * outputs + p * PANEL..].as_mut_ptr();
                 // SAFETY: `count` columns of x from `first` on exist, and so do all rows of x and dy, by the slices above;
                 // lanes behind the last column are masked.
-                unsafe { block(dw, outputs, (count, outputs, p), a, b, s.rows, start) };
+                unsafe { block(dw, outputs, (count, panels, p), a, b, s.rows, start) };
             }
         }
         start = Start::Here;
@@ -110,28 +114,59 @@ pub(super) fn of_weights(
     }
 }
 
-/// `C[r, j] = start + Σ_k A[r, k] B[k, j]` for `count` rows and up to two panels from panel `p` on.
+/// `C[r, j] = start + Σ_k A[r, k] B[k, j]` for `count` rows and some panels from panel `p` on: two at most, or as many as [`WIDE`] has for so few rows.
 ///
 /// # Safety
-/// A has `count` rows and `steps` columns; B `steps` rows, and C, `down` apart, `count` rows, both up to the last column.
+/// A has `count` rows and `steps` columns; B `steps` rows, and C, which has `columns`, `count` rows, both up to the last column.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 unsafe fn block(
     c: *mut f32,
-    down: usize,
-    (count, columns, p): (usize, usize, usize),
+    columns: usize,
+    (count, panels, p): (usize, usize, usize),
     a: Strided,
     b: Strided,
     steps: usize,
     start: Start,
 ) {
+    let masks = std::array::from_fn(|i| if i < panels { lanes(columns, p + i) } else { 0 });
+    let [m0, m1, m2, m3, m4, m5, m6, _] = masks;
     // SAFETY: passed on.
     unsafe {
-        if (p + 1) * PANEL < columns {
-            let masks = [lanes(columns, p), lanes(columns, p + 1)];
-            rows_of(count, c, down, a, b, steps, start, masks);
-        } else {
-            rows_of(count, c, down, a, b, steps, start, [lanes(columns, p)]);
+        match panels {
+            1 => rows_of(count, c, columns, a, b, steps, start, [m0]),
+            2 => rows_of(count, c, columns, a, b, steps, start, [m0, m1]),
+            3 => few_rows_of(count, c, columns, a, b, steps, start, [m0, m1, m2]),
+            4 => few_rows_of(count, c, columns, a, b, steps, start, [m0, m1, m2, m3]),
+            5 => tile::<1, 5>(c, columns, a, b, steps, start, [m0, m1, m2, m3, m4]),
+            6 => tile::<1, 6>(c, columns, a, b, steps, start, [m0, m1, m2, m3, m4, m5]),
+            7 => tile::<1, 7>(c, columns, a, b, steps, start, [m0, m1, m2, m3, m4, m5, m6]),
+            _ => tile::<1, 8>(c, columns, a, b, steps, start, masks),
+        }
+    }
+}
+
+/// # Safety
+/// As [`block`], with three rows at most.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+#[allow(clippy::too_many_arguments, reason = "the parts of one product")]
+unsafe fn few_rows_of<const P: usize>(
+    count: usize,
+    c: *mut f32,
+    down: usize,
+    a: Strided,
+    b: Strided,
+    steps: usize,
+    start: Start,
+    masks: [u16; P],
+) {
+    // SAFETY: passed on.
+    unsafe {
+        match count {
+            1 => tile::<1, P>(c, down, a, b, steps, start, masks),
+            2 => tile::<2, P>(c, down, a, b, steps, start, masks),
+            _ => tile::<3, P>(c, down, a, b, steps, start, masks),
         }
     }
 }

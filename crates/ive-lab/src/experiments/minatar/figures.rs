@@ -53,7 +53,7 @@ fn highest(curves: &[Curve]) -> f64 {
 }
 
 fn learning(settings: &Settings, records: &[Record], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
-    let panel = |(i, &game): (usize, &Game)| {
+    let panel = |&game: &Game| {
         let curves: Vec<Curve> = methods
             .iter()
             .map(|&m| {
@@ -71,11 +71,10 @@ fn learning(settings: &Settings, records: &[Record], games: &[Game], methods: &[
             curves,
             levels,
             y_range: Some((0.0, top)),
-            legend: i == 0,
             ..Panel::default()
         }
     };
-    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let panels: Vec<Panel> = games.iter().map(panel).collect();
     let caption = "Learning curves: mean return of the last 100 training episodes, mean and standard error over seeds. \
                    Dashed: the paper's final return of the same agent after 2M steps, where the panel reaches that high."
         .to_owned();
@@ -124,7 +123,7 @@ fn expectations(
     games: &[Game],
     methods: &[Method],
 ) -> Outcome<Figure> {
-    let panel = |(i, &game): (usize, &Game)| {
+    let panel = |&game: &Game| {
         let mut curves = Vec::new();
         for &m in methods {
             let of_name = |name| curve(of(records, game, m), name, settings.curve_points);
@@ -140,11 +139,10 @@ fn expectations(
             y: "discounted return".into(),
             curves,
             y_range: Some((0.0, top)),
-            legend: i == 0,
             ..Panel::default()
         }
     };
-    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let panels: Vec<Panel> = games.iter().map(panel).collect();
     let caption = "What the agents expect against what they get: the predicted value of the greedy action (solid) and the \
                    discounted return that followed (dashed), means over seeds. Where solid lies above dashed, values are \
                    overestimated.";
@@ -153,7 +151,7 @@ fn expectations(
 
 /// What members of each depth promise beyond what follows.
 fn promises(depths: &[(Cell, Depths)], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
-    let panel = |(i, &game): (usize, &Game)| {
+    let panel = |&game: &Game| {
         let one = |&m: &Method| {
             let asked = || depths.iter().filter(move |(cell, _)| cell.game == game && cell.method == m);
             let at = |k: usize| {
@@ -177,11 +175,10 @@ fn promises(depths: &[(Cell, Depths)], games: &[Game], methods: &[Method]) -> Ou
             y: "member − return".into(),
             curves: methods.iter().filter(|m| **m != Method::Dqn).map(one).collect(),
             levels: vec![(0.0, "#777777")],
-            legend: i == 0,
             ..Panel::default()
         }
     };
-    let panels: Vec<Panel> = games.iter().enumerate().map(panel).collect();
+    let panels: Vec<Panel> = games.iter().map(panel).collect();
     let caption = "Where members go wrong: what the k-step value of the action taken promises beyond the discounted return that followed, \
                    greedy episodes, mean and standard error over seeds. Zero (dashed) would be right.";
     plot::lines("table2_depths", caption, &panels, COLUMNS)

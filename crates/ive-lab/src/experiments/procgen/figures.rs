@@ -145,11 +145,9 @@ fn gaps(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Option<
 /// Returns and explained variance on the way.
 fn training(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Figure> {
     let mut panels = Vec::new();
-    for (i, &game) in games.iter().enumerate() {
-        for (j, (name, y)) in
+    for &game in games {
+        for (name, y) in
             [("return_100", "return, last 100 episodes"), ("explained_variance", "explained variance")]
-                .iter()
-                .enumerate()
         {
             let curves: Vec<Curve> = settings
                 .counts()
@@ -169,14 +167,13 @@ fn training(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Fig
                     }
                 })
                 .collect();
-            let bound = (*name == "explained_variance").then_some((settings.least_explained, RANDOM));
+            let bound = (name == "explained_variance").then_some((settings.least_explained, RANDOM));
             panels.push(Panel {
                 title: game.name().to_owned(),
                 x: "thousand frames".into(),
-                y: (*y).to_owned(),
+                y: y.to_owned(),
                 curves,
                 levels: bound.into_iter().collect(),
-                legend: i == 0 && j == 0,
                 ..Panel::default()
             });
         }

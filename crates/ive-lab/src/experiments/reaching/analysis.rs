@@ -26,7 +26,7 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
     let members = settings.members()?;
     let uniform = [settings.learning.wind, settings.shifted_wind]
         .map(|w| reaching(&UNIFORM, w, settings.steps, settings.kind()));
-    let panel = |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64], legend: bool| {
+    let panel = |title: &str, side: fn(&Curves) -> &Vec<Vec<f64>>, uniform: &[f64]| {
         let mut drawn = vec![Curve {
             label: "uniform".into(),
             colour: colour::UNIFORM,
@@ -56,23 +56,12 @@ pub fn findings(settings: &Settings, done: &[(u64, Curves)], session: &Session) 
                 ReachingName::FirstPassage => "probability of having been there".into(),
             },
             curves: drawn,
-            legend,
             ..Panel::default()
         }
     };
     let panels = [
-        panel(
-            &format!("Optimism: seek σ (δ = {})", settings.learning.wind),
-            |c| &c.optimism,
-            &uniform[0],
-            true,
-        ),
-        panel(
-            &format!("Pessimism: avoid σ (δ = {})", settings.shifted_wind),
-            |c| &c.pessimism,
-            &uniform[1],
-            false,
-        ),
+        panel(&format!("Optimism: seek σ (δ = {})", settings.learning.wind), |c| &c.optimism, &uniform[0]),
+        panel(&format!("Pessimism: avoid σ (δ = {})", settings.shifted_wind), |c| &c.pessimism, &uniform[1]),
     ];
     let caption = format!(
         "Figure 5. Probability of {} the cell that the data leave out, l steps after the start, when the policy seeks \

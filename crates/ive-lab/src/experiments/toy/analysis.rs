@@ -104,7 +104,7 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
     let extent = before.iter().chain(after).flatten().chain(&targets);
     let (low, high) = extent.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
     let margin = 0.05 * (high - low);
-    let panel = |title: &str, members: &Vec<Vec<f64>>, dots: bool, legend: bool| -> Outcome<Panel> {
+    let panel = |title: &str, members: &Vec<Vec<f64>>, dots: bool| -> Outcome<Panel> {
         let ensemble = ValueEnsemble::from_members(members).map_err(|e| Failure::internal(e.to_string()))?;
         let points = |y: &[f64]| settings.points().into_iter().zip(y.iter().copied()).collect::<Vec<_>>();
         let mut curves: Vec<Curve> = members
@@ -141,7 +141,6 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
                 Vec::new()
             },
             y_range: Some((low - margin, high + margin)),
-            legend,
             ..Panel::default()
         })
     };
@@ -167,12 +166,11 @@ fn figure(settings: &Settings, done: &[(u64, Line)]) -> Outcome<Option<Figure>> 
         y_range: Some((-0.06 * largest, 1.06 * largest)),
         curves: vec![before_training, after_training],
         dots: states.iter().map(|s| (*s, 0.0)).collect(),
-        legend: true,
         ..Panel::default()
     };
     let panels = [
-        panel("Before training", before, false, true)?,
-        panel("After training", after, true, false)?,
+        panel("Before training", before, false)?,
+        panel("After training", after, true)?,
         apart(settings, after, &states)?,
         signal,
     ];

@@ -47,10 +47,10 @@ fn highest(curves: &[Curve]) -> f64 {
     ends.fold(0.0, f64::max)
 }
 
-fn panel(title: String, y: &str, curves: Vec<Curve>, legend: bool) -> Panel {
+fn panel(title: String, y: &str, curves: Vec<Curve>) -> Panel {
     let top = 1.08 * highest(&curves).max(1e-3);
     let x = "thousand steps".into();
-    Panel { title, x, y: y.into(), curves, y_range: Some((0.0, top)), legend, ..Panel::default() }
+    Panel { title, x, y: y.into(), curves, y_range: Some((0.0, top)), ..Panel::default() }
 }
 
 fn learning(
@@ -59,12 +59,12 @@ fn learning(
     thresholds: &[f64],
     methods: &[Method],
 ) -> Outcome<Figure> {
-    let one = |(i, &eta): (usize, &f64)| {
+    let one = |&eta: &f64| {
         let of_method =
             |&m: &Method| drawn(m, &curve(of(settings, records, eta, m), RETURN, settings.curve_points));
-        panel(format!("η = {eta}"), "training return", methods.iter().map(of_method).collect(), i == 0)
+        panel(format!("η = {eta}"), "training return", methods.iter().map(of_method).collect())
     };
-    let panels: Vec<Panel> = thresholds.iter().enumerate().map(one).collect();
+    let panels: Vec<Panel> = thresholds.iter().map(one).collect();
     let caption = "Learning curves by η: return of training episodes, which contain noise (rewards below η are zero), mean and standard \
                    error over seeds.";
     plot::lines("table1_curves", caption, &panels, COLUMNS)
@@ -119,12 +119,12 @@ fn plans(
         let curves: Vec<Curve> =
             methods.iter().map(of_method).filter(|curve| !curve.points.is_empty()).collect();
         if !curves.is_empty() {
-            panels.push(panel(title.to_owned(), "", curves, false));
+            panels.push(panel(title.to_owned(), "", curves));
         }
     }
-    // The legend belongs to the panel with most methods.
-    let Some(richest) = panels.iter_mut().max_by_key(|p| p.curves.len()) else { return Ok(None) };
-    richest.legend = true;
+    if panels.is_empty() {
+        return Ok(None);
+    }
     let caption = format!(
         "What the planners did at η = {eta}, means and standard errors over seeds: the share of decisions that σ changed, how far \
          planning moved the first action, how much of the variance of the utility over sampled sequences would be due to their actions if each had \

@@ -79,7 +79,7 @@ impl DotPanel {
     }
 }
 
-/// Panels side by side, `columns` to a row, with one legend for the shapes.
+/// Panels side by side, `columns` to a row, with one legend for the shapes that are there.
 pub fn dots(
     name: &str,
     caption: &str,
@@ -107,10 +107,15 @@ pub fn dots(
         shape: LegendShape::Marker(marker.shape()),
         dasharray: None,
     };
-    let entries = legend.iter().map(entry).collect();
-    let grid = grid(plots, layouts, columns).with_shared_legend_entries(entries);
-    let figure = finish(name, caption, with_legend(grid, panels.len(), columns).render())?;
-    let legend = legend.iter().map(|(marker, label)| (String::new(), format!("{} {label}", marker.sign())));
+    let drawn = |marker: Marker| {
+        panels.iter().flat_map(|p| &p.dots).any(|d| d.marker == marker && !d.points.is_empty())
+    };
+    let legend: Vec<&(Marker, &str)> = legend.iter().filter(|(marker, _)| drawn(*marker)).collect();
+    let entries = legend.iter().copied().map(entry).collect();
+    let grid = with_legend(grid(plots, layouts, columns), entries, panels.len(), columns);
+    let figure = finish(name, caption, grid.render())?;
+    let legend =
+        legend.into_iter().map(|(marker, label)| (String::new(), format!("{} {label}", marker.sign())));
     Ok(Figure { legend: legend.collect(), ..figure.in_pieces(panels.iter().map(draw)) })
 }
 

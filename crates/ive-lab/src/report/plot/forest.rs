@@ -23,7 +23,7 @@ pub struct Line {
     pub dots: Vec<Option<(f64, (f64, f64))>>,
 }
 
-/// Lines from top to bottom, and a mark at zero. A kind of dots has a colour and a name.
+/// Lines from top to bottom, and a mark at zero. A kind of dots has a colour and a name; kinds without a dot are left out.
 pub fn forest(
     name: &str,
     caption: &str,
@@ -31,12 +31,14 @@ pub fn forest(
     kinds: &[(&'static str, &str)],
     lines: &[Line],
 ) -> Outcome<Figure> {
+    let has_dots = |j: usize| lines.iter().any(|line| line.dots.get(j).is_some_and(Option::is_some));
+    let kinds: Vec<_> = kinds.iter().enumerate().filter(|(j, _)| has_dots(*j)).collect();
     let mut plots = Vec::new();
     // Many kinds need higher lines, or the dots of one line reach into the next.
     let (apart, height) = (0.12f64.min(0.4 / kinds.len() as f64), LINE.max(11.0 * kinds.len() as f64));
     for (i, line) in lines.iter().enumerate() {
-        for (j, ((colour, _), dot)) in kinds.iter().zip(&line.dots).enumerate() {
-            let Some((effect, (low, high))) = dot else { continue };
+        for (j, (kind, (colour, _))) in kinds.iter().enumerate() {
+            let Some(Some((effect, (low, high)))) = line.dots.get(*kind) else { continue };
             let shift = apart * (2.0 * j as f64 - (kinds.len() as f64 - 1.0));
             let bar = |end: f64| if end.is_finite() { (end - effect).abs() } else { 0.0 };
             plots.push(Plot::Scatter(
@@ -55,7 +57,7 @@ pub fn forest(
         .with_y_axis_min(0.4)
         .with_y_axis_max(lines.len() as f64 + 0.6)
         .with_reference_line(ReferenceLine::vertical(0.0).with_color("#444444").with_stroke_width(1.2));
-    let entry = |(colour, label): &(&str, &str)| LegendEntry {
+    let entry = |(_, (colour, label)): &(usize, &(&str, &str))| LegendEntry {
         label: (*label).to_owned(),
         color: (*colour).to_owned(),
         shape: LegendShape::Marker(MarkerShape::Circle),

@@ -90,7 +90,7 @@ fn forest(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> Out
 /// Returns of training, with the bonus, and how much it changes the policy.
 fn training(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> Outcome<Figure> {
     let mut panels = Vec::new();
-    for (i, place) in places(settings, &tested(runs))?.into_iter().enumerate() {
+    for place in places(settings, &tested(runs))? {
         for (name, y) in
             [("return_100", "return, last 100 episodes"), ("policy_shift", "shift of the policy")]
         {
@@ -116,7 +116,6 @@ fn training(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> O
                 x: "thousand frames".into(),
                 y: y.to_owned(),
                 curves,
-                legend: i == 0 && name == "return_100",
                 ..Panel::default()
             });
         }

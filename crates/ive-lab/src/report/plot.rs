@@ -81,6 +81,21 @@ pub struct Curve {
     pub dashed: bool,
 }
 
+impl Curve {
+    /// Means, x beside y, with a band of their standard errors if all have one.
+    pub fn of_means(label: &str, colour: &'static str, means: impl Iterator<Item = (f64, f64, f64)>) -> Self {
+        let (points, spread): (Vec<_>, Vec<_>) = means.map(|(x, y, error)| ((x, y), error)).unzip();
+        let spread = if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() };
+        Self { label: label.to_owned(), colour, points, spread, width: 2.0, dashed: false }
+    }
+
+    /// The highest end of the band; zero at least.
+    pub fn highest(&self) -> f64 {
+        let spread = self.spread.iter().copied().chain(std::iter::repeat(0.0));
+        self.points.iter().zip(spread).map(|(p, e)| p.1 + e).fold(0.0, f64::max)
+    }
+}
+
 /// One set of axes.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {

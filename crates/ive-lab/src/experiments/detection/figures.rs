@@ -13,8 +13,8 @@ pub fn all(view: &View<'_>) -> Outcome<Vec<Figure>> {
     Ok(vec![aurocs(view)?, risks(view)?])
 }
 
-fn dot(effect: Option<Effect>, zero: f64) -> Option<(f64, (f64, f64))> {
-    effect.map(|e| (e.mean - zero, (e.interval.0 - zero, e.interval.1 - zero)))
+fn dot(effect: Option<Effect>) -> Option<(f64, (f64, f64))> {
+    effect.map(|e| (e.mean, e.interval))
 }
 
 /// Every shift with the detectors side by side.
@@ -31,16 +31,16 @@ fn aurocs(view: &View<'_>) -> Outcome<Figure> {
         let mut dots = Vec::new();
         for detector in Detector::ALL {
             let of = |asked: &Asked| over_shifts(asked, detector, &|f| f.shift == name, |f| f.auroc);
-            dots.push(dot(view.effect(BASE, longest, &of)?, 0.5));
+            dots.push(dot(view.effect(BASE, longest, &of)?));
         }
         lines.push(Line { label: name, dots });
     }
     let caption = format!(
-        "AUROC minus 0.5 of each detector for each shift after {} steps, mean over games and seeds with 95 % intervals over seeds; left of the \
+        "AUROC of each detector for each shift after {} steps, mean over games and seeds with 95 % intervals over seeds; left of the \
          line an alarm on high scores would be silent.",
         grouped(longest)
     );
-    plot::forest("detection_auroc", &caption, "AUROC − 0.5", &kinds(), &lines)
+    plot::forest("detection_auroc", &caption, "AUROC", 0.5, &kinds(), &lines)
 }
 
 /// Does a high score mean that the value is wrong?
@@ -51,14 +51,14 @@ fn risks(view: &View<'_>) -> Outcome<Figure> {
             let mut dots = Vec::new();
             for detector in Detector::ALL {
                 let found = view.effect(variant, steps, &|asked| risk(asked, detector, |r| r.ordinary))?;
-                dots.push(dot(found, 1.0));
+                dots.push(dot(found));
             }
             lines.push(Line { label: format!("{variant}, {}", grouped(steps)), dots });
         }
     }
-    let caption = "Area under the risk–coverage curve divided by the mean error, minus 1: left of the line, leaving out ordinary states with high \
+    let caption = "Area under the risk–coverage curve divided by the mean error: left of the line, leaving out ordinary states with high \
                    scores lowers the error of the value.";
-    plot::forest("detection_risk", caption, "relative risk − 1", &kinds(), &lines)
+    plot::forest("detection_risk", caption, "relative risk", 1.0, &kinds(), &lines)
 }
 
 fn kinds() -> Vec<(&'static str, &'static str)> {

@@ -8,7 +8,7 @@ use super::published::{Method, table_2, title};
 use super::run::{Record, of};
 use super::sweep::{Cell, Settings};
 use crate::exit::Outcome;
-use crate::experiments::runs::record::{Measure, Point, curve};
+use crate::experiments::runs::record::{Measure, curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
 
 /// Panels to a row.
@@ -30,38 +30,16 @@ pub fn all(settings: &Settings, records: &[Record], depths: &[(Cell, Depths)]) -
     Ok(figures)
 }
 
-/// A curve over thousands of steps, in the colour of its agent.
-fn drawn(method: Method, label: String, points: &[Point]) -> Curve {
-    let spread = points.iter().map(|p| p.2).collect::<Vec<_>>();
-    Curve {
-        label,
-        colour: method.colour(),
-        points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
-        spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
-        width: 2.0,
-        dashed: false,
-    }
-}
-
-/// The highest end of a band.
-fn highest(curves: &[Curve]) -> f64 {
-    let ends = curves.iter().flat_map(|c| {
-        let spread = c.spread.iter().copied().chain(std::iter::repeat(0.0));
-        c.points.iter().zip(spread).map(|(p, e)| p.1 + e)
-    });
-    ends.fold(0.0, f64::max)
-}
-
 fn learning(settings: &Settings, records: &[Record], games: &[Game], methods: &[Method]) -> Outcome<Figure> {
     let panel = |&game: &Game| {
         let curves: Vec<Curve> = methods
             .iter()
             .map(|&m| {
                 let points = curve(of(records, game, m), "return_100", settings.curve_points);
-                drawn(m, m.label().to_owned(), &points)
+                drawn(m.label(), m.colour(), &points)
             })
             .collect();
-        let top = 1.08 * highest(&curves).max(0.1);
+        let top = 1.08 * curves.iter().map(Curve::highest).fold(0.1, f64::max);
         let levels =
             methods.iter().map(|&m| (table_2(m, game).0, m.colour())).filter(|l| l.0 < top).collect();
         Panel {
@@ -127,12 +105,12 @@ fn expectations(
         let mut curves = Vec::new();
         for &m in methods {
             let of_name = |name| curve(of(records, game, m), name, settings.curve_points);
-            let predicted = drawn(m, m.label().to_owned(), &of_name("predicted"));
-            let realised = drawn(m, String::new(), &of_name("realised"));
+            let predicted = drawn(m.label(), m.colour(), &of_name("predicted"));
+            let realised = drawn("", m.colour(), &of_name("realised"));
             curves.push(Curve { spread: Vec::new(), width: 1.2, dashed: true, ..realised });
             curves.push(Curve { spread: Vec::new(), ..predicted });
         }
-        let top = 1.08 * highest(&curves).max(0.1);
+        let top = 1.08 * curves.iter().map(Curve::highest).fold(0.1, f64::max);
         Panel {
             title: title(game).into(),
             x: "thousand steps".into(),
@@ -156,18 +134,10 @@ fn promises(depths: &[(Cell, Depths)], games: &[Game], methods: &[Method]) -> Ou
             let asked = || depths.iter().filter(move |(cell, _)| cell.game == game && cell.method == m);
             let at = |k: usize| {
                 let seeds: Vec<f64> = asked().filter_map(|(_, d)| d.bias.get(k - 1)).copied().collect();
-                (!seeds.is_empty()).then(|| (k, mean_and_error(&seeds)))
+                let (mean, error) = if seeds.is_empty() { return None } else { mean_and_error(&seeds) };
+                Some((k as f64, mean, error))
             };
-            let points: Vec<(usize, (f64, f64))> = (1..=DEEPEST).filter_map(at).collect();
-            let spread: Vec<f64> = points.iter().map(|p| p.1.1).collect();
-            Curve {
-                label: m.label().to_owned(),
-                colour: m.colour(),
-                points: points.iter().map(|p| (p.0 as f64, p.1.0)).collect(),
-                spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
-                width: 2.0,
-                dashed: false,
-            }
+            Curve::of_means(m.label(), m.colour(), (1..=DEEPEST).filter_map(at))
         };
         Panel {
             title: title(game).into(),

@@ -11,7 +11,7 @@ use super::run::Tested;
 use super::sweep::{Settings, Variant};
 use crate::exit::Outcome;
 use crate::experiments::ours;
-use crate::experiments::runs::record::curve;
+use crate::experiments::runs::record::{curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Line, Marker, Panel};
 
 /// Colours that stay apart for colour-blind eyes: training levels, unseen levels, a random policy.
@@ -139,7 +139,7 @@ fn gaps(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Option<
                    zero σ is higher on unseen levels. “Heads only” has learned nothing but to cancel the random priors on a random torso; no priors: \
                    the same agent without them.";
     let kinds = VARIANTS.map(|(variant, colour)| (colour, variant.label()));
-    plot::forest("figure4_gap", caption, "ln(σ unseen / σ seen)", &kinds, &lines).map(Some)
+    plot::forest("figure4_gap", caption, "ln(σ unseen / σ seen)", 0.0, &kinds, &lines).map(Some)
 }
 
 /// Returns and explained variance on the way.
@@ -156,15 +156,7 @@ fn training(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Fig
                 .map(|(at, levels)| {
                     let some = of(runs, game, *levels, Variant::Prior);
                     let points = curve(some.iter().map(|t| &t.run), name, settings.curve_points);
-                    let spread: Vec<f64> = points.iter().map(|p| p.2).collect();
-                    Curve {
-                        label: format!("{levels} levels"),
-                        colour: COUNTS[at % COUNTS.len()],
-                        points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
-                        spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
-                        width: 2.0,
-                        dashed: false,
-                    }
+                    drawn(&format!("{levels} levels"), COUNTS[at % COUNTS.len()], &points)
                 })
                 .collect();
             let bound = (name == "explained_variance").then_some((settings.least_explained, RANDOM));

@@ -3,6 +3,7 @@
 use ive::{mean, mean_and_error};
 
 use super::fleet::Done;
+use crate::report::plot::Curve;
 use crate::run::History;
 
 /// A finished run; its cell says which one of the experiment.
@@ -112,6 +113,15 @@ pub fn curve<'a, Cell: 'a>(
         Some((step, mean, error))
     })
     .collect()
+}
+
+/// The same as a drawing, over thousands of steps.
+pub fn drawn(label: &str, colour: &'static str, points: &[Point]) -> Curve {
+    Curve::of_means(
+        label,
+        colour,
+        points.iter().map(|&(step, mean, error)| (step as f64 / 1000.0, mean, error)),
+    )
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ fn figure(order: &[&str], gains: &BTreeMap<&str, [Option<Gain>; 2]>) -> Outcome<
     let caption =
         "Gain of each change over the base, with 95 % intervals (none where there is one seed only).";
     let kinds = [(colour::IVE, "training, second half"), (colour::EVE, "greedy episodes")];
-    plot::forest("trials_gain", caption, "gain over the base", &kinds, &lines)
+    plot::forest("trials_gain", caption, "gain over the base", 0.0, &kinds, &lines)
 }
 
 fn table(

@@ -6,7 +6,7 @@ use super::score::{Measure, PLANS, RETURN, scores};
 use super::sweep::Settings;
 use super::tables::over_seeds;
 use crate::exit::Outcome;
-use crate::experiments::runs::record::{Point, curve};
+use crate::experiments::runs::record::{curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
 
 /// Panels to a row.
@@ -25,30 +25,8 @@ pub fn all(settings: &Settings, records: &[Record], methods: &[Method]) -> Outco
     Ok(figures)
 }
 
-/// A curve over thousands of steps, in the colour of its method.
-fn drawn(method: Method, points: &[Point]) -> Curve {
-    let spread = points.iter().map(|p| p.2).collect::<Vec<_>>();
-    Curve {
-        label: method.label().to_owned(),
-        colour: method.colour(),
-        points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
-        spread: if spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
-        width: 2.0,
-        dashed: false,
-    }
-}
-
-/// The highest end of a band.
-fn highest(curves: &[Curve]) -> f64 {
-    let ends = curves.iter().flat_map(|c| {
-        let spread = c.spread.iter().copied().chain(std::iter::repeat(0.0));
-        c.points.iter().zip(spread).map(|(p, e)| p.1 + e)
-    });
-    ends.fold(0.0, f64::max)
-}
-
 fn panel(title: String, y: &str, curves: Vec<Curve>) -> Panel {
-    let top = 1.08 * highest(&curves).max(1e-3);
+    let top = 1.08 * curves.iter().map(Curve::highest).fold(1e-3, f64::max);
     let x = "thousand steps".into();
     Panel { title, x, y: y.into(), curves, y_range: Some((0.0, top)), ..Panel::default() }
 }
@@ -60,8 +38,9 @@ fn learning(
     methods: &[Method],
 ) -> Outcome<Figure> {
     let one = |&eta: &f64| {
-        let of_method =
-            |&m: &Method| drawn(m, &curve(of(settings, records, eta, m), RETURN, settings.curve_points));
+        let of_method = |&m: &Method| {
+            drawn(m.label(), m.colour(), &curve(of(settings, records, eta, m), RETURN, settings.curve_points))
+        };
         panel(format!("η = {eta}"), "training return", methods.iter().map(of_method).collect())
     };
     let panels: Vec<Panel> = thresholds.iter().map(one).collect();
@@ -114,8 +93,9 @@ fn plans(
     let Some(&eta) = focus else { return Ok(None) };
     let mut panels = Vec::new();
     for (name, title) in PLANS {
-        let of_method =
-            |&m: &Method| drawn(m, &curve(of(settings, records, eta, m), name, settings.curve_points));
+        let of_method = |&m: &Method| {
+            drawn(m.label(), m.colour(), &curve(of(settings, records, eta, m), name, settings.curve_points))
+        };
         let curves: Vec<Curve> =
             methods.iter().map(of_method).filter(|curve| !curve.points.is_empty()).collect();
         if !curves.is_empty() {

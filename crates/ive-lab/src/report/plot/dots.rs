@@ -69,13 +69,14 @@ pub struct DotPanel {
 }
 
 impl DotPanel {
-    /// The lower end of the vertical axis: zero, or the lowest end of a dot or error bar below it, and a little room.
-    fn lower_end(&self) -> f64 {
+    /// The ends of the vertical axis: zero and all dots with their error bars, and a little room, so that no dot is cut by a frame.
+    fn ends(&self) -> (f64, f64) {
         let bar = |error: f64| if error.is_finite() { error } else { 0.0 };
         let points = || self.dots.iter().flat_map(|d| &d.points);
         let highest = points().map(|p| p.1 + bar(p.2)).fold(0.0, f64::max);
         let lowest = points().map(|p| p.1 - bar(p.2)).fold(0.0, f64::min);
-        lowest - 0.03 * (highest - lowest)
+        let span = if highest > lowest { highest - lowest } else { 1.0 };
+        (lowest - 0.03 * span, highest + 0.05 * span)
     }
 }
 
@@ -88,13 +89,14 @@ pub fn dots(
     columns: usize,
 ) -> Outcome<Figure> {
     let draw = |panel: &DotPanel| {
+        let (low, high) = panel.ends();
         let plots: Vec<Plot> = panel.dots.iter().map(scatter).collect();
         let axes = layout(&plots, &panel.title, "", &panel.y)
             .with_x_categories(panel.categories.clone())
             .with_x_axis_min(0.4)
             .with_x_axis_max(panel.categories.len() as f64 + 0.6)
-            // Dots at zero are not cut by the axis.
-            .with_y_axis_min(panel.lower_end());
+            .with_y_axis_min(low)
+            .with_y_axis_max(high);
         let long = panel.categories.iter().any(|name| name.chars().count() > LONG);
         let many = panel.categories.len() > if long { 2 } else { SIDE_BY_SIDE };
         let axes = if many { axes.with_x_tick_rotate(-40.0) } else { axes };

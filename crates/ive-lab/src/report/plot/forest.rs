@@ -23,11 +23,12 @@ pub struct Line {
     pub dots: Vec<Option<(f64, (f64, f64))>>,
 }
 
-/// Lines from top to bottom, and a mark at zero. A kind of dots has a colour and a name; kinds without a dot are left out.
+/// Lines from top to bottom, and a mark where there is no effect. A kind of dots has a colour and a name; kinds without a dot are left out.
 pub fn forest(
     name: &str,
     caption: &str,
     x: &str,
+    no_effect: f64,
     kinds: &[(&'static str, &str)],
     lines: &[Line],
 ) -> Outcome<Figure> {
@@ -56,7 +57,7 @@ pub fn forest(
         .with_y_categories(labels)
         .with_y_axis_min(0.4)
         .with_y_axis_max(lines.len() as f64 + 0.6)
-        .with_reference_line(ReferenceLine::vertical(0.0).with_color("#444444").with_stroke_width(1.2));
+        .with_reference_line(ReferenceLine::vertical(no_effect).with_color("#444444").with_stroke_width(1.2));
     let entry = |(_, (colour, label)): &(usize, &(&str, &str))| LegendEntry {
         label: (*label).to_owned(),
         color: (*colour).to_owned(),

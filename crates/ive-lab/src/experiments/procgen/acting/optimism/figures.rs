@@ -8,7 +8,7 @@ use crate::exit::Outcome;
 use crate::experiments::procgen::acting::{RANDOM, SEEN, UNSEEN, label, over_seeds, places};
 use crate::experiments::procgen::evaluate::Set;
 use crate::experiments::procgen::sweep::Settings;
-use crate::experiments::runs::record::curve;
+use crate::experiments::runs::record::{curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Line, Marker, Panel};
 
 /// The plain agent, the one that is judged, and the others by turns.
@@ -84,7 +84,7 @@ fn forest(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> Out
     let caption = "Normalised return after training minus that of the plain agent with the same seed, both without bonus: mean and 95 % t interval over pairs of which one \
                    has learned, not corrected for the number of lines. The first line is the one that is judged, on unseen levels. A line without a dot has no such pair.";
     let kinds = [(SEEN, "training levels"), (UNSEEN, "unseen levels")];
-    plot::forest("figure13_gain", caption, "gain over the plain agent", &kinds, &lines).map(Some)
+    plot::forest("figure13_gain", caption, "gain over the plain agent", 0.0, &kinds, &lines).map(Some)
 }
 
 /// Returns of training, with the bonus, and how much it changes the policy.
@@ -97,15 +97,12 @@ fn training(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> O
             let curves = order.iter().enumerate().map(|(at, &bonus)| {
                 let some = of(runs, place, bonus);
                 let points = curve(some.iter().map(|t| &t.tested.run), name, settings.curve_points);
-                let spread: Vec<f64> = points.iter().map(|p| p.2).collect();
+                let curve = drawn(&label(bonus), colour(at), &points);
                 let main = at < 2;
-                Curve {
-                    label: label(bonus),
-                    colour: colour(at),
-                    points: points.iter().map(|p| (p.0 as f64 / 1000.0, p.1)).collect(),
-                    spread: if main && spread.iter().all(|e| e.is_finite()) { spread } else { Vec::new() },
-                    width: if main { 2.6 } else { 1.3 },
-                    dashed: false,
+                if main {
+                    Curve { width: 2.6, ..curve }
+                } else {
+                    Curve { width: 1.3, spread: Vec::new(), ..curve }
                 }
             });
             let mut curves: Vec<Curve> = curves.filter(|c| !c.points.is_empty()).collect();

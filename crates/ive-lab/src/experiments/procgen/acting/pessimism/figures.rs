@@ -84,5 +84,5 @@ pub fn gains(settings: &Settings, runs: &[Careful]) -> Outcome<Figure> {
     let caption = "What each β adds to the normalised return of the same agent without it: mean and 95 % t interval over seeds, whether they have learned or not. To the right \
                    of zero it pays to avoid what is not known.";
     let kinds = KINDS.map(|(_, colour, _, label)| (colour, label));
-    plot::forest("figure14_gain", caption, "gain over β = 0", &kinds, &lines)
+    plot::forest("figure14_gain", caption, "gain over β = 0", 0.0, &kinds, &lines)
 }

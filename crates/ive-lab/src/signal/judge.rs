@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::source::Columns;
 use crate::exit::{Failure, Outcome};
 use crate::output::layout;
-use crate::report::number::fixed;
+use crate::report::number::{fixed, ranged};
 use crate::report::table::Table;
 
 /// With fewer episodes a bootstrap interval is too narrow to be believed.
@@ -325,7 +325,7 @@ impl Report {
                     Some((_, high)) if high < 0.0 => "worse",
                     _ => "not decided",
                 };
-                table.row([s.label.clone(), format!("{}, {verdict}", Measure { value, interval }.text())]);
+                table.row([s.label.clone(), format!("{}, {verdict}", ranged(value, interval))]);
             }
         }
         if table.rows.is_empty() { String::new() } else { format!("\n{}", layout::table(&table, width)) }

@@ -151,6 +151,43 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     assert!(!dir.0.join("s.json").exists());
 }
 
+/// What is read is never written to, whatever it is called, and stays as it was.
+#[test]
+fn inputs_are_not_overwritten() {
+    let dir = Scratch::new("spared");
+    for name in ["rewards.npy", "stored.npz"] {
+        std::fs::copy(fixture(name), dir.0.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("stored.npz", dir.0.join("link.npz")).unwrap();
+    let before = std::fs::read(dir.0.join("stored.npz")).unwrap();
+    for out in ["stored.npz", "./stored.npz", "link.npz"] {
+        let line = format!("score stored.npz --gamma 0.93 --out {out}");
+        refused(&dir.ive(&line), 64, &["--out would replace stored.npz, which is read"]);
+    }
+    refused(&dir.ive("score link.npz --gamma 0.93 --out stored.npz"), 64, &["--out would replace link.npz"]);
+    assert_eq!(std::fs::read(dir.0.join("stored.npz")).unwrap(), before);
+}
+
+/// Messages say what a file has, and what to do.
+#[test]
+fn files_that_do_not_fit_are_described() {
+    let dir = Scratch::new("described");
+    let column = |name: &str, text: &str| std::fs::write(dir.0.join(name), text).unwrap();
+    column("names.csv", "rew,val\n1,2\n");
+    refused(&dir.ive("score names.csv --gamma 0.9"), 65, &["it has rew, val"]);
+    column("text.npy", "hello");
+    refused(&dir.ive("score text.npy --gamma 0.9"), 65, &["does not begin as its ending says"]);
+    // Zeros of 4 states and 2 steps, with the states first.
+    for (name, width) in [("r.npy", 2), ("v.npy", 3)] {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': (4, {width}), }}");
+        let header = format!("{header:<117}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(header.bytes().chain(vec![0; 8 * 4 * width]));
+        std::fs::write(dir.0.join(name), bytes).unwrap();
+    }
+    refused(&dir.ive("score --rewards r.npy --values v.npy --gamma 0.9"), 65, &["the other way round"]);
+}
+
 fn example(name: &str) -> Scratch {
     let dir = Scratch::new(name);
     succeeds(&dir, "score --example logs");

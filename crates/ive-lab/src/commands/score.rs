@@ -79,6 +79,14 @@ pub struct ScoreArgs {
     example: Option<PathBuf>,
 }
 
+impl ScoreArgs {
+    /// The files that are read.
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.file, &self.rewards, &self.values, &self.discounts, &self.model.states];
+        all.into_iter().flatten().map(PathBuf::as_path)
+    }
+}
+
 /// How predictions become scores; the same for all commands that take them.
 #[derive(Args, Clone, Debug)]
 pub struct ScoringArgs {
@@ -120,6 +128,9 @@ pub fn run(args: &ScoreArgs) -> Outcome {
         return write_example(folder);
     }
     let format = args.out.as_deref().map(format_of).transpose()?;
+    for (flag, path) in [("--out", &args.out), ("--plot", &args.plot)] {
+        path.as_deref().map_or(Ok(()), |path| file::spare(flag, path, args.inputs()))?;
+    }
     let tell = tell_where(args)?;
     let (mut source, rule) = predictions(args)?;
     let mut results = score(&mut source, &rule)?;

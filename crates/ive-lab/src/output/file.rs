@@ -45,6 +45,19 @@ pub fn check(flag: &str, path: &Path, ending: Option<&str>) -> Outcome {
     }
 }
 
+/// Refuses to write to a file that is read, under whatever name.
+pub fn spare<'a>(flag: &str, path: &Path, read: impl IntoIterator<Item = &'a Path>) -> Outcome {
+    let whole = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    let Some(target) = whole(path) else { return Ok(()) };
+    match read.into_iter().find(|input| whole(input).as_ref() == Some(&target)) {
+        Some(input) => Err(Failure::usage(format!(
+            "{flag} would replace {}, which is read; name another file",
+            input.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Writes a file that the user named, and makes the directories above it.
 pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
     let failed = |e: io::Error| Failure::io(format!("cannot write {}: {e}", path.display()));

@@ -17,7 +17,7 @@ pub struct ModelArgs {
     pub model: Option<PathBuf>,
     /// Observations or states to start from, NPY; or NPZ with an array for each name of the model
     #[arg(long, value_name = "FILE", requires = "model")]
-    states: Option<PathBuf>,
+    pub states: Option<PathBuf>,
     /// How many steps the model looks ahead
     #[arg(long, value_name = "N", requires = "model", default_value_t = 5, value_parser = steps)]
     pub horizon: usize,

@@ -25,6 +25,8 @@ pub enum Convention {
 
 /// Names that results have, and that nothing in the file with the predictions may have.
 pub const RESERVED: [&str; 6] = ["members", "k", "mean", "std", "relative", "score"];
+/// Letters of the names of a file in a message.
+const NAMES: usize = 100;
 /// Names of predictions.
 const PREDICTIONS: [&str; 3] = ["rewards", "values", "discounts"];
 
@@ -62,6 +64,14 @@ impl Logged {
         }
         if start.starts_with(b"PAR1") {
             return super::parquet::open(&name, bytes).map(Self::Table);
+        }
+        if path
+            .extension()
+            .is_some_and(|e| ["npy", "npz", "parquet"].iter().any(|known| e.eq_ignore_ascii_case(known)))
+        {
+            return Err(Failure::data(format!(
+                "{name} does not begin as its ending says; it is damaged, or something else"
+            )));
         }
         Ok(Self::Table(Box::new(Csv::open(&name, reader)?)))
     }
@@ -206,7 +216,9 @@ impl Source {
             }
         }
         let [Some(rewards), Some(values), discounts] = found else {
-            return Err(missing(file, "the arrays `rewards` [k, batch] and `values` [k + 1, batch]"));
+            let there = found.iter().zip(PREDICTIONS).filter_map(|(f, name)| f.as_ref().map(|_| name));
+            let there: Vec<&str> = there.chain(others.iter().map(|(name, _)| name.as_str())).collect();
+            return Err(missing(file, "the arrays `rewards` [k, batch] and `values` [k + 1, batch]", &there));
         };
         Self::of_arrays(rewards, values, discounts, others, convention)
     }
@@ -222,7 +234,9 @@ impl Source {
         let shapes =
             format!("rewards are {}, values {}", shape(&rewards.header.shape), shape(&values.header.shape));
         if batch != width || states == 0 {
-            return Err(Failure::data(format!("{shapes}; they must be [k, batch] and [k + 1, batch]")));
+            let turned = steps == states && width == batch + 1;
+            let hint = if turned { ": the other way round, so save both with .T" } else { "" };
+            return Err(Failure::data(format!("{shapes}; they must be [k, batch] and [k + 1, batch]{hint}")));
         }
         let horizon = states - 1;
         let rows = reward_rows(steps, horizon, convention)
@@ -256,7 +270,8 @@ impl Source {
         };
         let values = numbered("value", 0);
         if values.is_empty() {
-            return Err(missing(file, "the columns value_0, value_1, … and reward_1, reward_2, …"));
+            let there: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(missing(file, "the columns value_0, value_1, … and reward_1, reward_2, …", &there));
         }
         let horizon = values.len() - 1;
         // reward_0 is that of the start state, which only some logs have.
@@ -350,8 +365,14 @@ fn refuse_reserved(names: &[String]) -> Outcome {
     }
 }
 
-fn missing(file: &Path, what: &str) -> Failure {
-    Failure::data(format!("{} does not hold {what}", file.display()))
+fn missing(file: &Path, what: &str, there: &[&str]) -> Failure {
+    let mut names = there.join(", ");
+    if let Some((end, _)) = names.char_indices().nth(NAMES) {
+        names.truncate(end);
+        names.push('…');
+    }
+    let names = if names.is_empty() { "nothing" } else { &names };
+    Failure::data(format!("{} does not hold {what}; it has {names}", file.display()))
 }
 
 /// The one array of a file, or that of this name.
@@ -359,8 +380,10 @@ fn array(path: &Path, name: &str) -> Outcome<Array> {
     match Logged::open(path)? {
         Logged::One(array) => Ok(array),
         Logged::Several(arrays) => {
+            let there: Vec<String> = arrays.iter().map(|a| a.0.clone()).collect();
+            let there: Vec<&str> = there.iter().map(String::as_str).collect();
             let found = arrays.into_iter().find(|a| a.0 == name).map(|a| a.1);
-            found.ok_or_else(|| missing(path, &format!("an array `{name}`")))
+            found.ok_or_else(|| missing(path, &format!("an array `{name}`"), &there))
         }
         Logged::Table(_) => Err(Failure::usage(format!(
             "{} is a table; name it alone, without --rewards and --values",

@@ -274,6 +274,38 @@ fn states_of_any_kind_are_corrupted_and_scored() {
     assert_eq!(Recurrent::new().scores(&survey).unwrap(), scored);
 }
 
+/// Only what was expected of the step before differs. By hand: here a value is what is carried, c, plus what is seen, x, the reward is x, and γ is 1. With
+/// x̲ seen before and δ = c − (c̲ + x̲), surprise is |x + δ| where nothing is seen any more and |x + δ + x̲| where nothing was seen before, either; |δ| and
+/// |δ + 2 x̲| for turned signs.
+#[test]
+fn corruptions_that_last_are_compared_with_what_was_corrupted_before() {
+    let once = Survey::new(32, 5);
+    let lasting = Survey { lasting: true, ..once.clone() };
+    let [once, lasting] = [once, lasting].map(|survey| Recurrent::new().scores(&survey).unwrap());
+    assert_eq!(lasting.ordinary, once.ordinary);
+    for (a, b) in once.corrupted.iter().zip(&lasting.corrupted) {
+        assert_eq!((&a.values, &a.members, &a.further), (&b.values, &b.members, &b.further));
+    }
+    let index = |name: &str| once.corrupted.iter().position(|scores| scores.name == name).unwrap();
+    let (zero, turned) = (index("zero"), index("signs turned"));
+    let mut moved = 0;
+    for i in 0..32 {
+        let x = once.ordinary.scores.values[i] - once.corrupted[zero].values[i];
+        let (small, large) = (once.corrupted[turned].surprise[i], lasting.corrupted[turned].surprise[i]);
+        let found = lasting.corrupted[zero].surprise[i];
+        let signs = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)];
+        let fits = |&(a, b): &(f64, f64)| {
+            let (delta, before) = (a * small, (b * large - a * small) / 2.0);
+            ((x + delta).abs() - once.corrupted[zero].surprise[i]).abs() < 1e-9
+                && ((x + delta + before).abs() - found).abs() < 1e-9
+        };
+        // Where an episode begins there was no state before, and no surprise.
+        assert!(found == 0.0 || signs.iter().any(fits), "state {i}");
+        moved += usize::from((large - small).abs() > 0.1);
+    }
+    assert!(moved > 20, "{moved}");
+}
+
 /// An alarm wherever |x|/2 is above the threshold; what it does then is what its fallback says.
 #[test]
 fn a_guard_replaces_actions_at_alarms_or_from_the_first_one_on() {

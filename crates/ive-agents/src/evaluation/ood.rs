@@ -48,6 +48,9 @@ pub struct Survey {
     pub discount: f64,
     /// Natural shifts.
     pub shifts: Vec<Shift>,
+    /// Whether corruptions have lasted for a step already: the state before was corrupted in the same way, so surprise compares two corrupted
+    /// predictions. Otherwise it was ordinary, and surprise sees the onset.
+    pub lasting: bool,
     /// On how many other states of its play a random network is distilled, for [novelty](super::novelty); 0 for no novelty.
     pub distilled: usize,
 }
@@ -55,7 +58,7 @@ pub struct Survey {
 impl Survey {
     /// So many states, without shifts and novelty.
     pub fn new(states: usize, seed: u64) -> Self {
-        Self { states, seed, members: None, discount: 1.0, shifts: Vec::new(), distilled: 0 }
+        Self { states, seed, members: None, discount: 1.0, shifts: Vec::new(), lasting: false, distilled: 0 }
     }
 }
 
@@ -137,6 +140,8 @@ struct States<P: Player> {
     episodes: Vec<usize>,
     /// What was expected of the step that led to each, and its reward; none where an episode begins.
     arrivals: Vec<Option<(f64, f64)>>,
+    /// The state before each, with what the agent carried to it; of no meaning where an episode begins.
+    before: Vec<(Vec<P::Element>, P::Memory)>,
     /// The discounted return that followed each.
     realised: Vec<f64>,
 }
@@ -170,9 +175,12 @@ pub(super) fn scores<P: Player>(player: &mut P, survey: &Survey) -> Result<Score
     let shape = player.spec().shape.clone();
     let all: &[Corruption<P::Element>] = P::Element::corruptions(player.observes());
     for (number, corruption) in all.iter().enumerate() {
-        let rng = &mut root.fold_in(CORRUPTING).fold_in(number as u64);
-        let strange = corruption.apply(&met.observations, &shape, rng);
-        corrupted.push(scorer.score(player, corruption.name.into(), &strange, &met)?);
+        let rng = root.fold_in(CORRUPTING).fold_in(number as u64);
+        let corrupt = |states: &[Vec<P::Element>]| corruption.apply(states, &shape, &mut rng.clone());
+        let strange = corrupt(&met.observations);
+        let arrivals =
+            if survey.lasting { corrupted_arrivals(player, &met, corrupt)? } else { met.arrivals.clone() };
+        corrupted.push(scorer.score(player, corruption.name.into(), &strange, &met, &arrivals)?);
     }
     let mut shifted = Vec::new();
     for (number, shift) in survey.shifts.iter().enumerate() {
@@ -185,6 +193,21 @@ pub(super) fn scores<P: Player>(player: &mut P, survey: &Survey) -> Result<Score
         shifted.push(scorer.met(player, shift.name.clone().into(), &met)?);
     }
     Ok(Scored { ordinary, corrupted, shifted })
+}
+
+/// What is expected of the steps that led to states, where the states before them are corrupted, too.
+fn corrupted_arrivals<P: Player>(
+    player: &mut P,
+    met: &States<P>,
+    corrupt: impl Fn(&[Vec<P::Element>]) -> Vec<Vec<P::Element>>,
+) -> Result<Vec<Option<(f64, f64)>>, AgentError> {
+    let (states, mut carried): (Vec<Vec<P::Element>>, Vec<P::Memory>) = met.before.iter().cloned().unzip();
+    let mut values = Vec::with_capacity(states.len());
+    for (some, carried) in corrupt(&states).chunks(AT_ONCE).zip(carried.chunks_mut(AT_ONCE)) {
+        values.extend(decide(player, &some.concat(), carried, Wish::Action)?.iter().map(|d| d.value));
+    }
+    let arrived = |(arrival, value): (&Option<(f64, f64)>, f64)| arrival.map(|(_, reward)| (value, reward));
+    Ok(met.arrivals.iter().zip(values).map(arrived).collect())
 }
 
 /// States from ε-greedy play in sixteen environments side by side, some steps apart. Every state is one in which the agent
@@ -206,6 +229,7 @@ fn collect<P: Player>(player: &mut P, play: &Play<'_>, rng: &Rng) -> Result<Stat
         memories: Vec::new(),
         episodes: Vec::new(),
         arrivals: Vec::new(),
+        before: Vec::new(),
         realised: Vec::new(),
     };
     // Of each environment, the states whose return is not complete yet, with the weight of the next reward.
@@ -215,6 +239,8 @@ fn collect<P: Player>(player: &mut P, play: &Play<'_>, rng: &Rng) -> Result<Stat
     for t in 1.. {
         let keeps = t % play.apart == 0 && kept.observations.len() < play.count;
         let wish = if keeps { Wish::Usual } else { Wish::Action };
+        let wanted = if keeps { ENVIRONMENTS.min(play.count - kept.observations.len()) } else { 0 };
+        kept.before.extend(seen.iter().cloned().zip(carried.iter().cloned()).take(wanted));
         let decisions = decide(player, &seen.concat(), &mut carried, wish)?;
         let mut arrivals = Vec::with_capacity(ENVIRONMENTS);
         for (i, decision) in decisions.into_iter().enumerate() {
@@ -237,16 +263,13 @@ fn collect<P: Player>(player: &mut P, play: &Play<'_>, rng: &Rng) -> Result<Stat
                 (current[i], begun) = (begun, begun + 1);
             }
         }
-        if keeps {
-            let wanted = ENVIRONMENTS.min(play.count - kept.observations.len());
-            for i in 0..wanted {
-                open[i].push((kept.observations.len(), 1.0));
-                kept.observations.push(seen[i].clone());
-                kept.memories.push(carried[i].clone());
-                kept.episodes.push(current[i]);
-                kept.arrivals.push(arrivals[i]);
-                kept.realised.push(0.0);
-            }
+        for i in 0..wanted {
+            open[i].push((kept.observations.len(), 1.0));
+            kept.observations.push(seen[i].clone());
+            kept.memories.push(carried[i].clone());
+            kept.episodes.push(current[i]);
+            kept.arrivals.push(arrivals[i]);
+            kept.realised.push(0.0);
         }
         let heavy = |states: &Vec<(usize, f64)>| states.iter().any(|(_, weight)| *weight > NEGLIGIBLE);
         // Without a discount nothing becomes negligible, and nobody asked for returns.
@@ -281,17 +304,18 @@ impl Scorer<'_> {
         name: Cow<'static, str>,
         met: &States<P>,
     ) -> Result<Met, AgentError> {
-        let scores = self.score(player, name, &met.observations, met)?;
+        let scores = self.score(player, name, &met.observations, met, &met.arrivals)?;
         Ok(Met { episodes: met.episodes.clone(), realised: met.realised.clone(), scores })
     }
 
-    /// Scores these states in place of those that were met.
+    /// Scores these states in place of those that were met, with these expectations of the steps that led there.
     fn score<P: Player>(
         &self,
         player: &mut P,
         name: Cow<'static, str>,
         states: &[Vec<P::Element>],
         met: &States<P>,
+        arrivals: &[Option<(f64, f64)>],
     ) -> Result<Scores, AgentError> {
         let first = states.first().map_or(&[][..], Vec::as_slice);
         let example = P::Element::sight(player.observes(), player.spec(), first);
@@ -308,7 +332,7 @@ impl Scorer<'_> {
         let arrived = |(arrival, value): (&Option<(f64, f64)>, &f64)| {
             arrival.map_or(0.0, |(before, reward)| surprise(before, reward, self.survey.discount, *value))
         };
-        scores.surprise = met.arrivals.iter().zip(&scores.values).map(arrived).collect();
+        scores.surprise = arrivals.iter().zip(&scores.values).map(arrived).collect();
         scores.novelty = self.novelty.as_ref().map_or_else(Vec::new, |net| net.novelty(&numbers(states)));
         scores.members = (all.len() == scores.values.len() && !all.is_empty()).then_some(all);
         Ok(scores)

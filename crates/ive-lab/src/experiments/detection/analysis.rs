@@ -154,12 +154,13 @@ fn scale(view: &View<'_>) -> Outcome<String> {
     let games: Vec<&str> = view.games.iter().map(|game| title(*game)).collect();
     let lengths: Vec<String> = view.lengths().iter().map(|n| grouped(*n)).collect();
     let mut out = format!(
-        "{} of preset {}, {} steps, {} seeds, {}; not an experiment of the paper.",
+        "{} of preset {}, {} steps, {} seeds, {}{}; not an experiment of the paper.",
         settings.agent,
         settings.agent_preset,
         lengths.join(" and "),
         settings.seeds,
-        games.join(", ")
+        games.join(", "),
+        if settings.corruption_lasts { "; corruptions have lasted for a step" } else { "" }
     );
     if view.answers.len() < planned {
         out += &format!(" Not complete: {} of {planned} runs are finished.", view.answers.len());

@@ -25,6 +25,10 @@ fn question(settings: &Settings, cell: Cell) -> Outcome<Question<Cell>> {
     for key in ["variants", "games", "seeds", "steps", "grid_seeds", "grid_walks"] {
         object.remove(key);
     }
+    if !settings.corruption_lasts {
+        // Answers from before the setting was there are answers to the same question.
+        object.remove("corruption_lasts");
+    }
     object.insert("longest".to_owned(), settings.longest().into());
     object.insert("detectors".to_owned(), Detector::ALL.map(Detector::key).to_vec().into());
     object.insert("trained".to_owned(), value_of(&settings.plan(&cell)?.settings)?);

@@ -65,6 +65,7 @@ pub fn ask(settings: &Settings, cell: &Cell, agent: &mut dyn Agent, greedy: f64)
         members: Some(wanted),
         discount: agent.summary().discount,
         shifts: settings.shifts(cell.game)?,
+        lasting: settings.corruption_lasts,
         distilled: settings.distilled as usize,
         ..Survey::new(settings.states as usize, ive::Rng::from_seed(cell.seed).fold_in(SURVEY).next_u64())
     };

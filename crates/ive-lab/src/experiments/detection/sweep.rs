@@ -38,6 +38,8 @@ pub struct Settings {
     pub distilled: u64,
     /// Natural shifts: options of the environment, `key=value`, or `random play`.
     pub shifts: Vec<String>,
+    /// Whether the state before a corrupted one is corrupted, too.
+    pub corruption_lasts: bool,
     pub guard_rate: f64,
     pub guard_episodes: u64,
     pub guard_fallback: String,

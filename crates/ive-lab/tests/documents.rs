@@ -125,20 +125,37 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_verdicts_of_the_readme_are_those_of_the_results() {
-    let readme = read("README.md");
+fn the_verdicts_on_tables_are_those_of_the_results() {
+    let document = read("docs/tabular.md");
     for experiment in ["toy", "maps", "reaching"] {
         let summary = read(&format!("results/tabular/paper/{experiment}/summary.json"));
         let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
         for claim in summary["claims"].as_array().unwrap() {
             let of = |key: &str| claim[key].as_str().unwrap();
-            let row = readme.lines().find(|line| line.contains(of("claim")));
-            let row = row.unwrap_or_else(|| panic!("README.md lacks: {}", of("claim")));
+            let row = document.lines().find(|line| line.contains(of("claim")));
+            let row = row.unwrap_or_else(|| panic!("docs/tabular.md lacks: {}", of("claim")));
             assert!(row.ends_with(&format!("| {} |", of("verdict").replace('-', " "))), "{row}");
             let shown: f64 = cell(row, 3).split(' ').next().unwrap().replace('−', "-").parse().unwrap();
             let effect = claim["effect"].as_f64().unwrap();
             assert!((shown - effect).abs() < 0.02 * effect.abs().max(0.3), "{row}: {effect}");
         }
+    }
+}
+
+/// Each effect of the README stands in the document that its row names, and in the same words if that is its own page.
+#[test]
+fn the_effects_of_the_readme_are_those_of_their_pages() {
+    let readme = read("README.md");
+    let table = readme.split("| the paper's claim |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let mut page = String::new();
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows {
+        if let Some(link) = row.split("](").nth(1) {
+            page = read(link.split(')').next().unwrap());
+        }
+        let effect = cell(row, 3).trim_start_matches('+').trim_end_matches(" times");
+        assert!(page.contains(effect), "{row}: no page has {effect}");
     }
 }
 

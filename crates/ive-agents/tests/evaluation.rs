@@ -275,8 +275,8 @@ fn states_of_any_kind_are_corrupted_and_scored() {
 }
 
 /// Only what was expected of the step before differs. By hand: here a value is what is carried, c, plus what is seen, x, the reward is x, and γ is 1. With
-/// x̲ seen before and δ = c − (c̲ + x̲), surprise is |x + δ| where nothing is seen any more and |x + δ + x̲| where nothing was seen before, either; |δ| and
-/// |δ + 2 x̲| for turned signs.
+/// c₀ and x₀ one step before and δ = c − (c₀ + x₀), surprise is |x + δ| where nothing is seen any more and |x + δ + x₀| where nothing was seen before,
+/// either; |δ| and |δ + 2 x₀| for turned signs.
 #[test]
 fn corruptions_that_last_are_compared_with_what_was_corrupted_before() {
     let once = Survey::new(32, 5);

@@ -125,25 +125,31 @@ fn boards(path: &std::path::Path) -> Vec<u8> {
 fn an_exported_agent_is_scored_as_it_scores_itself() {
     use ive_agents::evaluation::Observations;
     let dir = Scratch::new("onnx-export");
-    let line = "train mu-ive --env minatar:breakout --preset smoke --steps 2000 --greedy-episodes 1 --seed 3 --run runs/it --set branching=[6,1,1,1,1]";
-    let output = dir.ive(line);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let output = dir.ive("export it model");
-    assert!(output.status.success(), "{}", text(&output.stderr));
     let seen = boards(&dir.0.join("boards.npy"));
-    let found = scores(&dir, "score --model model --states boards.npy --actions --members 1..5");
-    let found = numbers(&found["members"]);
-    let (_, mut agent) = ive_lab::load(&dir.0.join("runs/it")).unwrap();
-    let decisions = agent.answer(Observations::Bytes(&seen), None).unwrap();
-    assert_eq!((decisions.len(), found.len()), (30, 5 * 30 * 6));
-    for (state, decision) in decisions.iter().enumerate() {
-        let action = decision.action[0] as usize;
-        for (k, member) in decision.members.as_ref().unwrap().values().iter().enumerate() {
-            let pair = found[k * 180 + state * 6 + action];
-            assert!((pair - member).abs() < 1e-4 * member.abs().max(1.0), "state {state}, k = {}", k + 1);
+    for network in ["paper", "relu"] {
+        let line = format!(
+            "train mu-ive --env minatar:breakout --preset smoke --steps 2000 --greedy-episodes 1 --seed 3 --run runs/{network} \
+             --set branching=[6,1,1,1,1] --set network={network} --set value_heads=2"
+        );
+        let output = dir.ive(&line);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let output = dir.ive(&format!("export {network} {network}-model"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let line = format!("score --model {network}-model --states boards.npy --actions --members 1..5");
+        let found = numbers(&scores(&dir, &line)["members"]);
+        let (_, mut agent) = ive_lab::load(&dir.0.join("runs").join(network)).unwrap();
+        let decisions = agent.answer(Observations::Bytes(&seen), None).unwrap();
+        assert_eq!((decisions.len(), found.len()), (30, 5 * 30 * 6));
+        for (state, decision) in decisions.iter().enumerate() {
+            let action = decision.action[0] as usize;
+            for (k, member) in decision.members.as_ref().unwrap().values().iter().enumerate() {
+                let pair = found[k * 180 + state * 6 + action];
+                let place = format!("{network}, state {state}, k = {}: {pair} {member}", k + 1);
+                assert!((pair - member).abs() < 1e-4 * member.abs().max(1.0), "{place}");
+            }
         }
     }
-    refused(&dir.ive("export it model"), 64, &["model exists"]);
+    refused(&dir.ive("export paper paper-model"), 64, &["model exists"]);
     refused(&dir.ive("export nothing other"), 64, &["is not a run"]);
     let dqn =
         "train dqn --env minatar:breakout --preset smoke --steps 400 --greedy-episodes 1 --run runs/dqn";

@@ -1,12 +1,15 @@
 //! Trained value prediction networks as folders of graphs.
 //!
 //! ```text
-//! representation   h⁰ = tanh(S relu(T relu(conv x))), c⁰ = 0
-//! dynamics         h', c' = LSTM([h, one-hot a], c); r̂ = MLP([h, one-hot a])
-//! value            v̂ = MLP(h)
+//!                  network = "paper"                          network = "relu"
+//! representation   h⁰ = tanh(S relu(T relu(conv x))), c⁰ = 0   h⁰ = c⁰ = relu(T relu(conv x))
+//! dynamics         h' = σ(o) tanh(c')                         h' = σ(o) relu(c')
+//!                  r̂ = MLP([h, one-hot a])                    r̂ = O_a · h + b_a
+//! value            v̂ = MLP(h)                                 v̂ = w · h + b
 //! ```
 //!
-//! Parameters come by name, as checkpoints keep them, so this knows nothing of the code that trains.
+//! with `c' = σ(f + 1) c + σ(i) tanh(g)` in both. Parameters come by name, as checkpoints keep them, and the names tell the two
+//! apart, so this knows nothing of the code that trains.
 
 use std::collections::BTreeMap;
 
@@ -59,44 +62,43 @@ fn misfit(name: &str, reason: String) -> OnnxError {
     OnnxError::Shape { graph: "export".to_owned(), what: format!("tensor `{name}`"), reason }
 }
 
-/// The tensors of a value prediction network.
-const TENSORS: [&str; 18] = [
+/// The tensors of both networks.
+const TENSORS: [&str; 11] = [
     "conv",
     "conv.bias",
     "torso",
     "torso.bias",
-    "start",
-    "start.bias",
     "lstm.action",
     "lstm.recurrent",
     "lstm.bias",
-    "reward.action",
-    "reward.hidden",
-    "reward.bias",
     "reward.output",
     "reward.output.bias",
-    "value.hidden",
-    "value.bias",
     "value.output",
     "value.output.bias",
 ];
 
+/// What only `network = "paper"` has: a layer before h⁰, and hidden layers in its heads.
+const OF_PAPER: [&str; 7] =
+    ["start", "start.bias", "reward.action", "reward.hidden", "reward.bias", "value.hidden", "value.bias"];
+
 /// The files of a folder for a value prediction network on boards `[b, row, column, channel]`.
 ///
-/// Networks with the settings `network = "paper"`, `value_heads = 1`, `reward_loss = "huber"` and `prior_scale = 0` can be written:
-/// the others have other formulas. All but the loss, which leaves no trace in the tensors, are refused.
+/// Networks with the settings `reward_loss = "huber"` and `prior_scale = 0` can be written: the others have other formulas. All but
+/// the loss, which leaves no trace in the tensors, are refused. Of several value heads their mean is written, as in plans.
 ///
 /// The policy is written as `greedy`, one step of the model for each action. The agent itself plans deeper, which is not a graph.
 ///
 /// # Errors
 /// If a tensor is missing, has another shape than the network needs, or is one that the graphs would leave out.
 pub fn value_prediction_network(tensors: &Tensors, gamma: f64) -> Result<BTreeMap<String, Vec<u8>>> {
-    if let Some(name) = tensors.0.keys().find(|name| !TENSORS.contains(&name.as_str())) {
+    let known = |name: &&str| TENSORS.contains(name) || OF_PAPER.contains(name);
+    if let Some(name) = tensors.0.keys().map(String::as_str).find(|name| !known(name)) {
         return Err(misfit(name, "it has no place in the graphs".to_owned()));
     }
     let [actions, gates] = tensors.shape("lstm.action")?;
-    let sizes = Sizes { actions, units: gates / 4 };
-    let settings = toml::to_string(&settings(gamma, actions))
+    let relu = !OF_PAPER.iter().any(|name| tensors.0.contains_key(*name));
+    let sizes = Sizes { actions, units: gates / 4, relu };
+    let settings = toml::to_string(&settings(gamma, &sizes))
         .map_err(|error| crate::settings::wrong("export", &error.to_string()))?;
     Ok(BTreeMap::from([
         ("model.toml".to_owned(), settings.into_bytes()),
@@ -109,6 +111,8 @@ pub fn value_prediction_network(tensors: &Tensors, gamma: f64) -> Result<BTreeMa
 struct Sizes {
     actions: usize,
     units: usize,
+    /// `network = "relu"`.
+    relu: bool,
 }
 
 fn representation(tensors: &Tensors, sizes: &Sizes) -> Result<Vec<u8>> {
@@ -136,15 +140,22 @@ fn representation(tensors: &Tensors, sizes: &Sizes) -> Result<Vec<u8>> {
     let x = w.transpose(&x, &[0, 2, 3, 1], "channels_last");
     let x = w.node("Flatten", &[&x], "features");
     let x = w.dense(&x, "torso", tensors.get("torso")?, tensors.sized("torso.bias", torso)?);
-    let x = w.node("Relu", &[&x], "torso.relu");
-    let x = w.dense(
-        &x,
-        "start",
-        tensors.sized("start", torso * sizes.units)?,
-        tensors.sized("start.bias", sizes.units)?,
-    );
-    w.node("Tanh", &[&x], "h");
+    if sizes.relu {
+        if torso != sizes.units {
+            return Err(misfit("torso", format!("{torso} outputs, not {}", sizes.units)));
+        }
+        w.node("Relu", &[&x], "h");
+        w.node("Identity", &["h"], "c");
+    } else {
+        let x = w.node("Relu", &[&x], "torso.relu");
+        let weight = tensors.sized("start", torso * sizes.units)?;
+        let x = w.dense(&x, "start", weight, tensors.sized("start.bias", sizes.units)?);
+        w.node("Tanh", &[&x], "h");
+    }
     w.output("h", &[sizes.units]);
+    if sizes.relu {
+        w.output("c", &[sizes.units]);
+    }
     Ok(w.finish("representation"))
 }
 
@@ -169,10 +180,18 @@ fn dynamics(tensors: &Tensors, sizes: &Sizes) -> Result<Vec<u8>> {
     let kept = w.node("Mul", &["f.open", &c], "kept");
     let taken = w.node("Mul", &["i.open", "g.open"], "taken");
     let cell = w.node("Add", &[&kept, &taken], "c_next");
-    let cell = w.node("Tanh", &[&cell], "c_next.tanh");
-    w.node("Mul", &["o.open", &cell], "h_next");
-    let hidden = [tensors.get("reward.hidden")?, tensors.get("reward.action")?].concat();
-    head(&mut w, tensors, &x, "reward", &hidden)?;
+    let shown = w.node(if sizes.relu { "Relu" } else { "Tanh" }, &[&cell], "c_next.squashed");
+    w.node("Mul", &["o.open", &shown], "h_next");
+    if sizes.relu {
+        let weight = transposed(tensors.sized("reward.output", sizes.actions * units)?, units);
+        let bias = tensors.sized("reward.output.bias", sizes.actions)?;
+        let each = w.dense(&h, "rewards", &weight, bias);
+        let taken = w.node("Mul", &[&each, &action], "rewards.taken");
+        w.dense(&taken, "reward", &vec![1.0; sizes.actions], &[0.0]);
+    } else {
+        let hidden = [tensors.get("reward.hidden")?, tensors.get("reward.action")?].concat();
+        head(&mut w, tensors, &x, "reward", &hidden)?;
+    }
     w.output("h_next", &[units]);
     w.output("c_next", &[units]);
     w.output("reward", &[1]);
@@ -182,7 +201,11 @@ fn dynamics(tensors: &Tensors, sizes: &Sizes) -> Result<Vec<u8>> {
 fn value(tensors: &Tensors, sizes: &Sizes) -> Result<Vec<u8>> {
     let mut w = Writer::default();
     let h = w.input("h", &[sizes.units]);
-    head(&mut w, tensors, &h, "value", tensors.get("value.hidden")?)?;
+    if sizes.relu {
+        readout(&mut w, tensors, &h, "value", sizes.units)?;
+    } else {
+        head(&mut w, tensors, &h, "value", tensors.get("value.hidden")?)?;
+    }
     w.output("value", &[1]);
     Ok(w.finish("value"))
 }
@@ -192,12 +215,26 @@ fn head(w: &mut Writer, tensors: &Tensors, x: &str, name: &str, hidden: &[f32]) 
     let bias = tensors.get(&format!("{name}.bias"))?;
     let x = w.dense(x, &format!("{name}.hidden"), hidden, bias);
     let x = w.node("Elu", &[&x], &format!("{name}.elu"));
-    let output = tensors.sized(&format!("{name}.output"), bias.len())?;
-    w.dense(&x, name, output, tensors.sized(&format!("{name}.output.bias"), 1)?);
+    readout(w, tensors, &x, name, bias.len())
+}
+
+/// The mean of the outputs of a head. Outputs are linear, so the mean of their weights has it.
+fn readout(w: &mut Writer, tensors: &Tensors, x: &str, name: &str, inputs: usize) -> Result<()> {
+    let bias = tensors.get(&format!("{name}.output.bias"))?;
+    let heads = bias.len();
+    let weight = tensors.sized(&format!("{name}.output"), heads * inputs)?;
+    let mean = |numbers: &[f32]| (numbers.iter().map(|&x| f64::from(x)).sum::<f64>() / heads as f64) as f32;
+    let weight: Vec<f32> = transposed(weight, inputs).chunks(heads).map(mean).collect();
+    w.dense(x, name, &weight, &[mean(bias)]);
     Ok(())
 }
 
-fn settings(gamma: f64, actions: usize) -> Settings {
+/// Rows of so many numbers, column by column.
+fn transposed(rows: &[f32], width: usize) -> Vec<f32> {
+    (0..width).flat_map(|i| rows.iter().skip(i).step_by(width).copied()).collect()
+}
+
+fn settings(gamma: f64, sizes: &Sizes) -> Settings {
     let map = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(state, name)| ((*state).to_owned(), (*name).to_owned())).collect()
     };
@@ -206,12 +243,15 @@ fn settings(gamma: f64, actions: usize) -> Settings {
         format: FORMAT,
         gamma: Some(gamma),
         reward_convention: Convention::Transition,
-        action: ActionKind::Discrete { count: actions, encoding: Encoding::OneHot },
+        action: ActionKind::Discrete { count: sizes.actions, encoding: Encoding::OneHot },
         states: BTreeMap::from([
-            ("c".to_owned(), tensor(Start::Zeros)),
+            ("c".to_owned(), tensor(if sizes.relu { Start::Encoded } else { Start::Zeros })),
             ("h".to_owned(), tensor(Start::Encoded)),
         ]),
-        representation: Some(Representation { observation: "boards".to_owned(), states: map(&[("h", "h")]) }),
+        representation: Some(Representation {
+            observation: "boards".to_owned(),
+            states: map(if sizes.relu { &[("h", "h"), ("c", "c")] } else { &[("h", "h")] }),
+        }),
         dynamics: Dynamics {
             states: map(&[("h", "h"), ("c", "c")]),
             action: Some("action".to_owned()),

@@ -11,7 +11,7 @@ use ive_envs::registry::{Kinds, Registered};
 use ive_envs::{BoxedBatch, Spec};
 
 use super::batch::{Batch, Lesson};
-use super::config::{Bootstrap, Config, Form, Reduction, RewardLoss};
+use super::config::{Bootstrap, Config, Reduction, RewardLoss};
 use super::loss;
 use super::meter::Meter;
 use super::model::LatentModel;
@@ -365,8 +365,7 @@ impl Agent for Vpn {
 
     /// None for networks whose formulas other formats do not know; the loss of the reward leaves no trace in the tensors.
     fn weights(&self) -> Option<Vec<Weights<'_>>> {
-        let known = self.config.network == Form::Paper && self.config.reward_loss == RewardLoss::Huber;
-        if !known || self.config.prior_scale > 0.0 || self.config.value_heads > 1 {
+        if self.config.reward_loss != RewardLoss::Huber || self.config.prior_scale > 0.0 {
             return None;
         }
         let all = self.learner.parameters();

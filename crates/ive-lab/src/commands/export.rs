@@ -97,7 +97,7 @@ mod with_onnx {
         let weights = agent.weights().ok_or_else(|| {
             Failure::usage(format!(
                 "{name} has no model that can be written as ONNX; mu-ive, vpn-v1 and vpn-v5 have, \
-                 with network=paper, reward_loss=huber, prior_scale=0 and value_heads=1"
+                 with reward_loss=huber and prior_scale=0"
             ))
         })?;
         let refused =

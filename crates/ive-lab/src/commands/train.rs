@@ -29,8 +29,8 @@ fn after_help() -> String {
 }
 
 const AFTER_AGENTS: &str = "\
-Presets: default; paper-literal, muesli: paper (as far as the settings were published); smoke \
-(takes seconds).
+Presets: default and smoke (takes seconds) for all; paper-literal for dqn and the vpn agents, paper \
+for muesli (as far as the settings were published); pixels for dreamer.
 
 Examples:
   ive train dqn --env minatar:breakout

@@ -18,7 +18,7 @@ use super::levels;
 use super::sweep::Settings;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::ours;
-use crate::experiments::runs::fleet::Done;
+use crate::experiments::runs::fleet::{Done, Fleet};
 use crate::progress::{Session, warn};
 use crate::run::disk::Disk;
 use crate::run::{self, Plan, agents, seal};
@@ -121,17 +121,19 @@ pub struct Evaluation<'a> {
     pub root: &'a Path,
 }
 
-/// Runs with what was made of each, and those that failed.
-pub type Made<C, T> = (Vec<(C, Done, T)>, Vec<(C, Failure)>);
+/// Finished runs with what was made of each, and why others failed.
+pub type Made<C, T> = (Vec<(C, Done, T)>, Option<Failure>);
 
-/// Evaluates finished runs, several at a time, as far as that has not been done: what `one` makes of each, and why others failed. After a
-/// request to stop, no set is begun.
+/// Makes all runs that are not finished yet and evaluates them, several at a time, as far as that has not been done: what `one` makes of each. After
+/// a request to stop, no run and no set is begun.
 pub fn all<C: Send, T: Send>(
-    done: Vec<(C, Done)>,
+    cells: Vec<C>,
+    fleet: &Fleet<'_, C>,
     session: &Session,
-    name: &(dyn Fn(&C) -> String + Sync),
     one: impl Fn(&C, &Done) -> Outcome<Option<T>> + Sync,
 ) -> Made<C, T> {
+    let total = cells.len();
+    let (done, mut failed) = fleet.complete(cells, session);
     let bar = session.bar("evaluation", done.len(), "runs");
     let queue = Mutex::new(done.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -140,14 +142,14 @@ pub fn all<C: Send, T: Send>(
         while let Some((cell, done)) = next() {
             let sets = one(&cell, &done);
             if let Err(failure) = &sets {
-                bar.suspend(|| warn(&format!("{}: {}", name(&cell), failure.message)));
+                bar.suspend(|| warn(&format!("{}: {}", (fleet.name)(&cell), failure.message)));
             }
             bar.inc(1);
             out.push((cell, done, sets));
         }
         out
     };
-    let (mut tested, mut failed) = (Vec::new(), Vec::new());
+    let mut tested = Vec::new();
     for (cell, done, sets) in rayon::broadcast(|_| work()).into_iter().flatten() {
         match sets {
             Ok(Some(sets)) => tested.push((cell, done, sets)),
@@ -156,7 +158,7 @@ pub fn all<C: Send, T: Send>(
         }
     }
     bar.finish_and_clear();
-    (tested, failed)
+    (tested, fleet.summed_up(failed, total))
 }
 
 impl Evaluation<'_> {

@@ -62,15 +62,11 @@ pub fn make(
     session: &Session,
     plan: &(dyn Fn(&Cell) -> Outcome<Plan> + Sync),
 ) -> Outcome<(Vec<Tested>, Option<Failure>)> {
-    let cells = settings.cells()?;
-    let total = cells.len();
     let name = |cell: &Cell| cell.name();
     let fleet = Fleet { label: "procgen", root: store.root(), steps: settings.steps, name: &name, plan };
-    let (done, mut failed) = fleet.complete(cells, session);
     let evaluation = Evaluation { settings, root: store.root() };
     let sets = |cell: &Cell, done: &Done| evaluation.plain(&cell.name(), cell.levels, done, session);
-    let (tested, unfit) = evaluate::all(done, session, &name, sets);
-    failed.extend(unfit);
+    let (tested, failure) = evaluate::all(settings.cells()?, &fleet, session, sets);
     let tested = tested.into_iter().map(|(cell, done, sets)| Tested { run: Record::of(cell, done), sets });
-    Ok((tested.collect(), fleet.summed_up(failed, total)))
+    Ok((tested.collect(), failure))
 }

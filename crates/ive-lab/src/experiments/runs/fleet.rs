@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 
+use super::record::Record;
 use crate::exit::{Failure, Outcome};
 use crate::progress::{Session, warn};
 use crate::run::{self, Finished, History, Plan, RESULT, RunOptions, sessions};
@@ -88,6 +89,14 @@ impl<Cell: Send> Fleet<'_, Cell> {
         }
         whole.finish_and_clear();
         (finished, failed)
+    }
+
+    /// The same for experiments that need no more of a run than its record: all finished ones, and why others failed.
+    pub fn records(&self, cells: Vec<Cell>, session: &Session) -> (Vec<Record<Cell>>, Option<Failure>) {
+        let total = cells.len();
+        let (done, failed) = self.complete(cells, session);
+        let records = done.into_iter().map(|(cell, done)| Record::of(cell, done)).collect();
+        (records, self.summed_up(failed, total))
     }
 
     /// Finishes a run, or returns it if it is finished; `None` = asked to stop, state saved.

@@ -6,7 +6,6 @@ use super::analysis;
 use super::sweep::{Cell, Settings};
 use crate::exit::Outcome;
 use crate::experiments::runs::fleet::Fleet;
-use crate::experiments::runs::record::Record;
 use crate::experiments::{Judged, Planned, value_of};
 use crate::progress::Session;
 use crate::run::Plan;
@@ -32,15 +31,11 @@ impl Planned for Settings {
 
     /// Makes all runs that are not finished yet and compares those that are.
     fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
-        let cells = self.cells()?;
-        let total = cells.len();
         let plan = |cell: &Cell| self.plan(cell);
         let fleet =
             Fleet { label: "trials", root: store.root(), steps: self.steps, name: &name, plan: &plan };
-        let (done, failed) = fleet.complete(cells, session);
-        let records: Vec<Record<Cell>> =
-            done.into_iter().map(|(cell, done)| Record::of(cell, done)).collect();
+        let (records, failure) = fleet.records(self.cells()?, session);
         let findings = if records.is_empty() { None } else { Some(analysis::findings(self, &records)?) };
-        Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+        Ok(Judged { findings, failure })
     }
 }

@@ -60,11 +60,7 @@ fn make(
     session: &Session,
     plan: &(dyn Fn(&Cell) -> Outcome<Plan> + Sync),
 ) -> Outcome<(Vec<Record>, Option<Failure>)> {
-    let cells = settings.cells()?;
-    let total = cells.len();
     let name = |cell: &Cell| name(&settings.task, cell);
     let fleet = Fleet { label: "walker", root: store.root(), steps: settings.steps, name: &name, plan };
-    let (done, failed) = fleet.complete(cells, session);
-    let records = done.into_iter().map(|(c, done)| Record::of(c, done)).collect();
-    Ok((records, fleet.summed_up(failed, total)))
+    Ok(fleet.records(settings.cells()?, session))
 }

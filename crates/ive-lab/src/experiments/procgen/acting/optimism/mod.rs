@@ -39,16 +39,13 @@ impl Trained {
 
 /// Makes and evaluates all runs that are not finished yet and judges those that are.
 pub fn run(settings: &Settings, store: &Store, session: &Session) -> Outcome<Judged> {
-    let all = actors(settings)?;
-    let (total, name) = (all.len(), |actor: &Actor| actor.name());
+    let name = |actor: &Actor| actor.name();
     let plan = |actor: &Actor| actor.plan(settings);
     let fleet =
         Fleet { label: "procgen", root: store.root(), steps: settings.steps, name: &name, plan: &plan };
-    let (done, mut failed) = fleet.complete(all, session);
     let evaluation = Evaluation { settings, root: store.root() };
     let sets = |actor: &Actor, done: &Done| evaluation.plain(&actor.name(), actor.cell.levels, done, session);
-    let (tested, unfit) = evaluate::all(done, session, &name, sets);
-    failed.extend(unfit);
+    let (tested, failure) = evaluate::all(actors(settings)?, &fleet, session, sets);
     let trained: Vec<Trained> = tested
         .into_iter()
         .map(|(Actor { cell, bonus }, done, sets)| Trained {
@@ -57,7 +54,7 @@ pub fn run(settings: &Settings, store: &Store, session: &Session) -> Outcome<Jud
         })
         .collect();
     let findings = if trained.is_empty() { None } else { Some(findings(settings, trained)?) };
-    Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+    Ok(Judged { findings, failure })
 }
 
 /// Runs with a bonus, of one game and number of levels.

@@ -46,16 +46,13 @@ impl Careful {
 
 /// Makes the runs that are missing, evaluates all with every β, and judges.
 pub fn run(settings: &Settings, store: &Store, session: &Session) -> Outcome<Judged> {
-    let all = actors(settings)?;
-    let (total, name) = (all.len(), |actor: &Actor| actor.name());
+    let name = |actor: &Actor| actor.name();
     let plan = |actor: &Actor| actor.plan(settings);
     let fleet =
         Fleet { label: "procgen", root: store.root(), steps: settings.steps, name: &name, plan: &plan };
-    let (done, mut failed) = fleet.complete(all, session);
     let evaluation = Evaluation { settings, root: store.root() };
     let one = |actor: &Actor, done: &Done| with_every_beta(settings, &evaluation, actor, done, session);
-    let (careful, unfit) = evaluate::all(done, session, &name, one);
-    failed.extend(unfit);
+    let (careful, failure) = evaluate::all(actors(settings)?, &fleet, session, one);
     let careful: Vec<Careful> = careful
         .into_iter()
         .map(|(actor, done, (sets, manners))| Careful {
@@ -64,7 +61,7 @@ pub fn run(settings: &Settings, store: &Store, session: &Session) -> Outcome<Jud
         })
         .collect();
     let findings = if careful.is_empty() { None } else { Some(findings(settings, careful)?) };
-    Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+    Ok(Judged { findings, failure })
 }
 
 type Manners = ([Evaluated; 4], Vec<(f64, [Evaluated; 2])>);

@@ -1,7 +1,7 @@
 //! `ive bench agents`: decisions, updates and whole runs of the deep agents, ours beside JAX's in the same run.
 //!
-//! One thread, CPU time, best of several. Our decision begins with the board, the peer's with the latent state; our update
-//! of VPN has heads with a hidden layer, the peer's are linear: where the work differs, ours is more.
+//! One thread, CPU time, best of several. Our decision begins with the board, the peer's with the latent state. The peer's update
+//! of VPN has linear heads, as ours with `network = "relu"`; with `"paper"` ours has hidden layers: where the work differs, ours is more.
 
 mod dreamer;
 mod kernels;
@@ -19,7 +19,7 @@ use ive_agents::nn::cpu::descent::{Adam, CentredRmsProp};
 use ive_agents::nn::cpu::torso::{Inference, TORSO};
 use ive_agents::vpn::batch::{Batch, Lesson};
 use ive_agents::vpn::planner::Planner;
-use ive_agents::vpn::{self, Ends, Goal};
+use ive_agents::vpn::{self, Compared, Design, Ends, Form, Goal};
 use ive_agents::{Clock, Part};
 use ive_envs::{Environment, StepKind, registry};
 
@@ -107,7 +107,7 @@ pub fn run(args: &AgentsArgs) -> Outcome {
         theirs.extend(peers(&args.peers, &[program], &[args.peers.repeats.to_string()], "numpy jax")?);
     }
     let title = format!("one thread, best of {} by CPU time", args.peers.repeats);
-    let small = vec![dqn_update(args)?, vpn_update(args)?];
+    let small = vec![dqn_update(args)?, vpn_update(args, Form::Paper)?, vpn_update(args, Form::Relu)?];
     let mine = [decisions(args)?, small, larger_updates(args)?].concat();
     show(&args.peers, &title, &CASES, &mine, &theirs)?;
     if !args.peers.json {
@@ -182,9 +182,14 @@ fn dqn_update(args: &AgentsArgs) -> Outcome<Measured> {
     })
 }
 
-/// Four windows of ten steps: 40 starts, 160 predictions.
-fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
-    let net = vpn::network::Network::new(7, 6);
+/// Four windows of ten steps: 40 starts, 160 predictions. The heads of the peer are linear, like those of `relu`.
+fn vpn_update(args: &AgentsArgs, form: Form) -> Outcome<Measured> {
+    let design = Design { form, ..Design::default() };
+    let net = vpn::network::Network::designed(7, 6, design);
+    let (heads, compared) = match form {
+        Form::Paper => ("heads with 64 hidden units", Compared::Parts),
+        Form::Relu => ("linear heads", Compared::Members),
+    };
     let x = net.initial(1.0, 4.0, &mut Rng::from_seed(0));
     let words = net.torso.board.words();
     let boards = some_boards(44, "minatar:freeway")?;
@@ -199,10 +204,10 @@ fn vpn_update(args: &AgentsArgs) -> Outcome<Measured> {
     }
     let lessons = (0..4).map(|i| Lesson { window: windows.get(i), bootstrap: Some(1.0) });
     let (mut batch, mut executor) = (Batch::default(), Executor::default());
-    let (goal, mut said) = (Goal::default(), Vec::new());
+    let (goal, mut said) = (Goal { compared, ..Goal::default() }, Vec::new());
     let adam = Optimiser::Adam(Adam::new(x.len(), 1e-8));
     let mut learner = Learner::new(net.layout.clone(), x, adam, 40.0);
-    best("vpn update", "40 starts, 160 steps, heads with 64 hidden units", 20 * args.peers.repeats, || {
+    best("vpn update", &format!("40 starts, 160 steps, {heads}"), 20 * args.peers.repeats, || {
         batch.fill(lessons.clone(), 5, 0.99, Ends::Absorb);
         let (x, gradient) = learner.gradient();
         vpn::loss::gradient(&net, x, &batch, &goal, &mut executor, gradient, &mut said);

@@ -22,7 +22,7 @@ const GRID: &str = "gridworld";
 fn question(settings: &Settings, cell: Cell) -> Outcome<Question<Cell>> {
     let mut asked = value_of(settings)?;
     let object = asked.as_object_mut().ok_or_else(|| Failure::internal("settings are a table"))?;
-    for key in ["variants", "games", "seeds", "steps", "grid_seeds", "grid_walks"] {
+    for key in ["base", "variants", "games", "seeds", "steps", "grid_seeds", "grid_walks"] {
         object.remove(key);
     }
     if !settings.corruption_lasts {

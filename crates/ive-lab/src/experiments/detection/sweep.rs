@@ -27,6 +27,8 @@ const RANDOM_PLAY: &str = "random play";
 pub struct Settings {
     pub agent: String,
     pub agent_preset: String,
+    /// Settings that all agents have, `key=value`, over those of the preset.
+    pub base: Vec<String>,
     /// Agents beside the base: changes of its settings, `key=value`, several joined by `; `.
     pub variants: Vec<String>,
     pub games: Vec<String>,
@@ -163,12 +165,10 @@ impl Settings {
 
     /// What a run is: the same as `ive train` would make of it.
     pub fn plan(&self, cell: &Cell) -> Outcome<Plan> {
-        let mut changes = Vec::new();
-        if cell.variant != BASE {
-            for text in cell.variant.split(';') {
-                changes.push(Change::parse(text.trim()).map_err(|e| wrong("variants", &e))?);
-            }
-        }
+        let own = cell.variant.split(';').filter(|_| cell.variant != BASE);
+        let texts = self.base.iter().map(String::as_str).chain(own);
+        let changes: Result<Vec<Change>, String> = texts.map(|text| Change::parse(text.trim())).collect();
+        let changes = changes.map_err(|e| wrong("variants", &e))?;
         resolve(&Request {
             agent: &self.agent,
             preset: &self.agent_preset,

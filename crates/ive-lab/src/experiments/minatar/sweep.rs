@@ -8,7 +8,7 @@ use super::published::Method;
 use crate::exit::{Failure, Outcome};
 use crate::run::Plan;
 use crate::run::agents::{Request, resolve};
-use crate::settings::{named, range};
+use crate::settings::{Change, named, range};
 
 /// All settings; the presets say where each number comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct Settings {
     pub seeds: u64,
     pub steps: u64,
     pub agent_preset: String,
+    /// Settings of the value prediction networks, `key=value`, over those of the preset.
+    pub vpn: Vec<String>,
     pub oxygen_flash: bool,
     pub greedy_episodes: u64,
     pub random_episodes: u64,
@@ -55,12 +57,16 @@ impl Settings {
 
     /// What a run depends on. Other games, agents, seeds and statistics leave finished runs as good as they are.
     pub fn identity(&self) -> Value {
-        json!({
+        let mut all = json!({
             "steps": self.steps,
             "agent_preset": self.agent_preset,
             "oxygen_flash": self.oxygen_flash,
             "greedy_episodes": self.greedy_episodes,
-        })
+        });
+        if !self.vpn.is_empty() {
+            all["vpn"] = json!(self.vpn);
+        }
+        all
     }
 
     /// The games, in the order of the table.
@@ -84,6 +90,8 @@ impl Settings {
 
     /// What a run is: the preset of its agent with our number of steps.
     pub fn plan(&self, cell: Cell) -> Outcome<Plan> {
+        let texts: &[String] = if cell.method == Method::Dqn { &[] } else { &self.vpn };
+        let changes: Result<Vec<Change>, String> = texts.iter().map(|text| Change::parse(text)).collect();
         let flash = self.world(cell.game).oxygen_flash;
         let options = flash.then(|| ("oxygen_flash".to_owned(), "on".to_owned()));
         resolve(&Request {
@@ -94,9 +102,10 @@ impl Settings {
             greedy_episodes: Some(self.greedy_episodes as usize),
             seed: cell.seed,
             steps: Some(self.steps),
+            changes: &changes.map_err(|e| Failure::config(format!("minatar.vpn: {e}")))?,
             ..Request::default()
         })
-        .map_err(|e| Failure::config(format!("minatar.agent_preset: {}", e.message)))
+        .map_err(|e| Failure::config(format!("minatar, {}: {}", cell.method.word(), e.message)))
     }
 
     /// All runs, seed by seed, so that a sweep that was stopped is fair to all games and agents; of a seed those that
@@ -113,5 +122,40 @@ impl Settings {
         let cost = |c: &Cell| ([3, 0, 1, 2][c.method as usize], c.game.channels().len());
         cells.sort_by_key(|c| (c.seed, std::cmp::Reverse(cost(c))));
         Ok(cells)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(vpn: &[&str]) -> Settings {
+        let settings: Settings = toml::from_str(include_str!("../../../presets/minatar.small.toml")).unwrap();
+        Settings { vpn: vpn.iter().map(|&text| text.to_owned()).collect(), ..settings }
+    }
+
+    /// Results from before the setting was there belong to the same experiment.
+    #[test]
+    fn settings_of_networks_reach_every_agent_that_has_one_and_are_part_of_what_the_results_are() {
+        let changed = settings(&["network=relu", "reward_weight=2"]).checked().unwrap();
+        let plain = settings(&[]);
+        for method in Method::ALL {
+            let cell = Cell { game: Game::Breakout, method, seed: 0 };
+            let found = changed.plan(cell).unwrap().settings;
+            if method == Method::Dqn {
+                assert_eq!(found, plain.plan(cell).unwrap().settings);
+            } else {
+                assert_eq!(found["network"].as_str(), Some("relu"));
+                assert_eq!(found["reward_weight"].as_float(), Some(2.0));
+            }
+        }
+        assert_ne!(changed.identity(), plain.identity());
+        assert!(plain.identity().get("vpn").is_none());
+        for (wrong, words) in
+            [("network", "key=value"), ("networks=relu", "networks"), ("network=blue", "blue")]
+        {
+            let message = settings(&[wrong]).checked().unwrap_err().message;
+            assert!(message.contains(words), "{wrong}: {message}");
+        }
     }
 }

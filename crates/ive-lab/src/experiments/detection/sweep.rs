@@ -168,7 +168,8 @@ impl Settings {
         let own = cell.variant.split(';').filter(|_| cell.variant != BASE);
         let texts = self.base.iter().map(String::as_str).chain(own);
         let changes: Result<Vec<Change>, String> = texts.map(|text| Change::parse(text.trim())).collect();
-        let changes = changes.map_err(|e| wrong("variants", &e))?;
+        let key = if cell.variant == BASE { "base" } else { "variants" };
+        let changes = changes.map_err(|e| wrong(key, &e))?;
         resolve(&Request {
             agent: &self.agent,
             preset: &self.agent_preset,
@@ -180,7 +181,7 @@ impl Settings {
             points: 50,
             ..Request::default()
         })
-        .map_err(|e| wrong("variants", &format!("`{}`: {}", cell.variant, e.message)))
+        .map_err(|e| wrong(key, &format!("`{}`: {}", cell.variant, e.message)))
     }
 
     /// How far the model of a run was trained to predict.
@@ -216,6 +217,7 @@ mod tests {
     fn agents_with_a_model_take_part_and_others_are_refused() {
         let settings = |agent: &str| Settings {
             agent: agent.to_owned(),
+            base: Vec::new(),
             ..toml::from_str(include_str!("../../../presets/detection.small.toml")).unwrap()
         };
         for agent in ["mu-ive", "muesli"] {
@@ -225,5 +227,8 @@ mod tests {
         }
         let refused = settings("dqn").checked().unwrap_err();
         assert!(refused.code == 78 && refused.message.contains("`dqn` has no model"), "{}", refused.message);
+        let base = vec!["network=paper".to_owned()];
+        let refused = Settings { base, ..settings("muesli") }.checked().unwrap_err();
+        assert!(refused.message.starts_with("detection.base: "), "{}", refused.message);
     }
 }

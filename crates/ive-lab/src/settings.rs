@@ -85,11 +85,17 @@ impl Layers {
             }
             // A list can be typed without brackets, and its words without quotes: games=breakout,asterix.
             Some(Value::Array(old)) if !text.starts_with('[') => {
-                if old.iter().all(Value::is_str) && !old.is_empty() {
+                let words = || {
                     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-                    Some(Value::Array(words.map(|word| Value::String(word.to_owned())).collect()))
+                    Value::Array(words.map(|word| Value::String(word.to_owned())).collect())
+                };
+                if old.iter().all(Value::is_str) && !old.is_empty() {
+                    Some(words())
                 } else {
-                    format!("x = [{text}]").parse::<Table>().ok().and_then(|mut t| t.remove("x"))
+                    let listed =
+                        format!("x = [{text}]").parse::<Table>().ok().and_then(|mut t| t.remove("x"));
+                    // Of an empty list nobody knows what belongs into it.
+                    listed.or_else(|| old.is_empty().then(words))
                 }
             }
             _ => format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x")),
@@ -269,6 +275,15 @@ mod tests {
         assert_eq!(games("games=breakout, freeway"), "[\"breakout\", \"freeway\"]");
         assert_eq!(games("games=[\"breakout\"]"), "[\"breakout\"]");
         assert_eq!(games("games="), "[]");
+        // Of an empty list nobody knows whether it holds words or numbers.
+        let vpn = |text: &str| {
+            let mut l = Layers::from_preset("minatar", "vpn = []").unwrap();
+            l.add_changes(&[Change::parse(text).unwrap()]).unwrap();
+            l.build::<Table>().unwrap()["vpn"].to_string()
+        };
+        assert_eq!(vpn("vpn=network=paper, loss=parts"), "[\"network=paper\", \"loss=parts\"]");
+        assert_eq!(vpn("vpn=0.1, 2.0"), "[0.1, 2.0]");
+        assert_eq!(vpn("vpn="), "[]");
     }
 
     #[test]

@@ -217,7 +217,6 @@ mod tests {
     fn agents_with_a_model_take_part_and_others_are_refused() {
         let settings = |agent: &str| Settings {
             agent: agent.to_owned(),
-            base: Vec::new(),
             ..toml::from_str(include_str!("../../../presets/detection.small.toml")).unwrap()
         };
         for agent in ["mu-ive", "muesli"] {

@@ -6,7 +6,6 @@ use clap::Args;
 use ive::Members;
 use ive_agents::evaluation::Survey;
 use ive_agents::{Agent, Estimates, Manner};
-use ive_envs::walker::picture::SIDE;
 use serde_json::{Value, json};
 
 use crate::count::count;
@@ -18,6 +17,9 @@ use crate::output::{self, file, layout};
 use crate::report::table::grouped;
 use crate::run::{Plan, agents::failed, load, search::find};
 
+/// Pixels a side of what is drawn of an environment that can be drawn in any size.
+const PICTURE: usize = 128;
+
 /// Arguments of `ive eval`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -28,7 +30,8 @@ Without --seed the environments are those of the greedy episodes in the run's re
 that are still in training can be looked at, too: the newest checkpoint counts.
 
 --members says over which k: 1..5 by default. k = 0 is left out, because a value prediction network \
-never trains the value of the state it has just encoded; 0..5 adds it.
+never trains the value of the state it has just encoded; 0..5 adds it. Agents that do train it \
+(Dreamer, or train_zero=true) show 0..5 by themselves.
 
 --ood is the out-of-distribution test. It shows the agent corrupted states and says how well σ-IVE \
 tells them from ordinary ones, beside σ/|μ| and the trivial detector \"low predicted value\", with \
@@ -119,7 +122,7 @@ pub fn run(args: &EvalArgs) -> Outcome {
     let mut episodes: Vec<Episode> = Vec::new();
     for number in 0..args.episodes as usize {
         let watch = number == 0 && (args.plot.is_some() || args.gif.is_some());
-        manner.pictures = watch.then_some(SIDE);
+        manner.pictures = watch.then_some(PICTURE);
         let episode = play(agent.as_mut(), &plan.agent, seed, &manner, number)?;
         if !args.json && number == 0 {
             tell(&heading(&plan, agent.steps(), episode.members.as_ref()))?;

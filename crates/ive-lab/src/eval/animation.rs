@@ -14,6 +14,8 @@ const DELAY: u16 = 12;
 const LAST_DELAY: u16 = 200;
 /// Pixels a side of pictures that are no boards.
 const WIDTH: usize = 256;
+/// Most of these in an animation: of longer episodes steps are left out, each second one and so on.
+const PICTURES: usize = 300;
 /// How quickly, from 1 to 30, the colours of a picture are chosen.
 const QUICK: i32 = 10;
 
@@ -51,7 +53,8 @@ fn pixels(episode: &Episode) -> Outcome<Vec<u8>> {
     let tall = wide + gauges.len() * height(wide);
     let mut encoder = gif::Encoder::new(Vec::new(), wide as u16, tall as u16, &[]).map_err(failed)?;
     encoder.set_repeat(gif::Repeat::Infinite).map_err(failed)?;
-    for (t, sight) in episode.sights.iter().enumerate() {
+    let (last, every) = (episode.sights.len() - 1, episode.sights.len().div_ceil(PICTURES));
+    for (t, sight) in episode.sights.iter().enumerate().filter(|(t, _)| t % every == 0 || *t == last) {
         let Sight::Pixels { side, rgb } = sight else { continue };
         let now = t.min(episode.steps.len().saturating_sub(1));
         let strips = strips(&gauges, wide, now);
@@ -60,7 +63,7 @@ fn pixels(episode: &Episode) -> Outcome<Vec<u8>> {
         let below = strips.pixels.iter().flat_map(|&ink| PALETTE[usize::from(ink)]);
         let all: Vec<u8> = picture.chain(below).collect();
         let mut frame = gif::Frame::from_rgb_speed(wide as u16, tall as u16, &all, QUICK);
-        frame.delay = if t + 1 == episode.sights.len() { LAST_DELAY } else { DELAY };
+        frame.delay = if t == last { LAST_DELAY } else { DELAY };
         encoder.write_frame(&frame).map_err(failed)?;
     }
     encoder.into_inner().map_err(|e| Failure::internal(format!("cannot make the animation: {e}")))
@@ -145,6 +148,18 @@ mod tests {
         let gif = gif(&episode, SCALE).unwrap();
         let tall = (WIDTH + 2 * height(WIDTH)) as u16;
         assert_eq!(gif[6..10], [(WIDTH as u16).to_le_bytes(), tall.to_le_bytes()].concat());
+    }
+
+    /// Of 702 pictures each third one is shown, and the end of the episode, for longer.
+    #[test]
+    fn long_episodes_leave_steps_out_but_not_the_last() {
+        let mut episode = episode(0.1);
+        episode.steps = vec![episode.steps[0].clone(); 701];
+        episode.sights = vec![Sight::Pixels { side: 1, rgb: vec![200, 10, 10] }; 702];
+        let gif = gif(&episode, SCALE).unwrap();
+        // Each picture is announced by a control block that holds its delay.
+        let delays: Vec<u8> = gif.windows(5).filter(|w| w[..3] == [0x21, 0xf9, 4]).map(|w| w[4]).collect();
+        assert_eq!((delays.len(), delays[0], delays[234]), (235, DELAY as u8, LAST_DELAY as u8));
     }
 
     /// The board is that of the game, whatever is expected; the strip below it changes with σ.

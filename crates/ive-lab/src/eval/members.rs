@@ -23,25 +23,31 @@ pub fn parse(text: &str) -> Result<Members, String> {
     })
 }
 
-/// Which members μ and σ are taken over and why, or that there are none.
+/// Which members μ and σ are taken over, along which path and why, or that there are none.
 pub fn note(members: Option<&Members>, agent: &str) -> String {
     let Some(members) = members else {
         return format!("{agent} has no model: there are no members, no μ-IVE and no σ-IVE");
     };
-    if agent == "muesli" {
-        let zero = if members.lengths().contains(&0) { "" } else { " (--members 0..5 adds k = 0)" };
-        return format!(
-            "μ-IVE and σ-IVE over the members {members} along one path of actions drawn from the policy{zero}"
-        );
-    }
-    let zero = if members.lengths().contains(&0) {
-        "k = 0 is among them, although a value prediction network never trains the value of the state it has just \
-         encoded"
-    } else {
-        "k = 0 is left out, because a value prediction network never trains the value of the state it has just encoded \
-         (--members 0..5 adds it)"
+    let has_zero = members.lengths().contains(&0);
+    let (path, zero) = match (agent, has_zero) {
+        ("muesli", true) => ("one path of actions drawn from the policy", ""),
+        ("muesli", false) => ("one path of actions drawn from the policy", " (--members 0..5 adds k = 0)"),
+        ("dreamer", true) => ("the means of the prior and the modes of the actor", ""),
+        ("dreamer", false) => {
+            ("the means of the prior and the modes of the actor", " (--members 0..5 adds k = 0)")
+        }
+        (_, true) => (
+            "the plan",
+            "; k = 0 is among them: a value prediction network trains the value of the state it has just encoded only \
+             with train_zero=true",
+        ),
+        (_, false) => (
+            "the plan",
+            "; k = 0 is left out, because a value prediction network never trains the value of the state it has \
+             just encoded (--members 0..5 adds it)",
+        ),
     };
-    format!("μ-IVE and σ-IVE over the members {members} along the plan; {zero}")
+    format!("μ-IVE and σ-IVE over the members {members} along {path}{zero}")
 }
 
 #[cfg(test)]
@@ -63,5 +69,7 @@ mod tests {
     fn nobody_has_members_without_a_model() {
         assert!(note(Some(&parse("1..5").unwrap()), "mu-ive").contains("k = 0 is left out"));
         assert!(note(None, "dqn").contains("dqn has no model"));
+        let dreamer = note(Some(&parse("0..5").unwrap()), "dreamer");
+        assert!(dreamer.ends_with("along the means of the prior and the modes of the actor"), "{dreamer}");
     }
 }

@@ -3,6 +3,7 @@
 use ive_envs::Sight;
 
 use super::episode::{Episode, Step};
+use super::show::rounded;
 use crate::exit::{Failure, Outcome};
 use crate::experiments::minatar::published;
 use crate::report::film::{Band, Curve, Film, Strip};
@@ -84,7 +85,7 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
         subtitle: format!(
             "{agent}; one episode of {} steps{cut}, return {}",
             episode.steps.len(),
-            rounded(episode.total())
+            rounded(episode.total(), 2)
         ),
         sights: &episode.sights,
         rewards: of(&|step| step.reward),
@@ -93,11 +94,6 @@ pub fn draw(episode: &Episode, occasion: Occasion<'_>) -> Outcome<Vec<u8>> {
         captions: episode.steps.iter().map(caption).collect(),
     };
     film.png()
-}
-
-/// With at most two digits behind the point.
-fn rounded(x: f64) -> f64 {
-    (100.0 * x).round() / 100.0
 }
 
 /// Where a number is largest; the first of equals.

@@ -26,9 +26,15 @@ fn counted(episode: &Episode, of: fn(&Step) -> bool) -> Option<f64> {
     episode.guarded.then(|| episode.steps.iter().filter(|step| of(step)).count() as f64)
 }
 
+/// With at most so many digits behind the point: whole rewards stay whole.
+pub fn rounded(x: f64, digits: i32) -> f64 {
+    let unit = 10f64.powi(digits);
+    (unit * x).round() / unit
+}
+
 fn digits(name: &str, x: f64) -> String {
     if matches!(name, "return" | "length" | "alarms" | "replaced") {
-        format!("{x}")
+        rounded(x, 2).to_string()
     } else {
         format!("{x:.3}")
     }
@@ -59,7 +65,8 @@ pub fn steps(episode: &Episode) -> String {
             (.., true) => " (random)",
             _ => "",
         };
-        let mut row = vec![t.to_string(), format!("{}{mark}", step.action), format!("{}", step.reward)];
+        let mut row =
+            vec![t.to_string(), format!("{}{mark}", step.action), rounded(step.reward, 4).to_string()];
         let numbers = [Some(step.value).filter(|_| !by_mu), step.mu(), step.sigma(), Some(step.realised)];
         row.extend(numbers.into_iter().flatten().map(|x| format!("{x:.4}")));
         table.row(row);

@@ -85,7 +85,7 @@ def test_guards_of_the_command_line_are_read_and_written_back_unchanged() -> Non
     ("call", "message"),
     [
         (lambda: ive.Guard.calibrate(np.ones(98), 0.01), "at least 99 are needed, got 98"),
-        (lambda: ive.Guard.calibrate(np.ones(98), 0), "false-alarm rate: 0 is outside"),
+        (lambda: ive.Guard.calibrate(np.ones(98), 0), "false-alarm rate: 0 is not between 0 and 1"),
         (lambda: ive.Guard.calibrate([1.0, np.inf], 0.5), "entry 1 is inf"),
         (lambda: ive.Guard.calibrate([1.0, 2.0], 0.5, episodes=[1]), "episodes: expected the shape (2,)"),
         (lambda: ive.Guard(np.nan, 0.5, 10), "threshold of a guard: entry 0 is NaN"),

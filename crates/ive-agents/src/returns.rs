@@ -16,22 +16,6 @@ pub fn n_step(rewards: &[f32], discounts: &[f32], bootstrap: f32, out: &mut [f32
     }
 }
 
-/// `R_t = r_t + γ_t ((1 − λ) v_{t+1} + λ R_{t+1})`, `R_H = v_H`, for t = 1..H − 1, where a value contains the reward of its own
-/// state (Hafner et al., 2020, Eq. 6). `rewards` and `values` are those of states 1..H, `discounts` the γ_t between them, one
-/// less; so are the returns.
-///
-/// # Panics
-/// If the lengths do not fit.
-pub fn lambda(rewards: &[f32], values: &[f32], discounts: &[f32], lambda: f32, out: &mut [f32]) {
-    let n = out.len();
-    assert_eq!((rewards.len(), values.len(), discounts.len()), (n + 1, n + 1, n), "lengths of a sequence");
-    let mut after = values[n];
-    for t in (0..n).rev() {
-        after = rewards[t] + discounts[t] * ((1.0 - lambda) * values[t + 1] + lambda * after);
-        out[t] = after;
-    }
-}
-
 /// What [`retrace`] looks at, for steps t = 0..T − 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Replayed<'a> {
@@ -88,33 +72,6 @@ mod tests {
         n_step(&[1.0, 2.0, 4.0], &[0.5, 0.0, 0.5], 8.0, &mut out);
         assert_eq!(out, [2.0, 2.0, 8.0]);
         n_step(&[], &[], 8.0, &mut []);
-    }
-
-    /// The recursion against the sum `R_t = (1 − λ) Σ_n λⁿ⁻¹ Gⁿ + λ^{N−1} G^N` of n-step returns, which defines it.
-    #[test]
-    fn lambda_returns_are_the_weighted_sum_of_n_step_returns() {
-        let mut rng = Rng::from_seed(1);
-        for (length, weight) in [(1, 0.95), (4, 0.95), (12, 0.9), (6, 0.0), (6, 1.0)] {
-            let (r, v) = (random(length + 1, &mut rng), random(length + 1, &mut rng));
-            let d: Vec<f32> = (0..length).map(|i| if i == 7 { 0.0 } else { 0.97 }).collect();
-            let mut out = vec![0.0; length];
-            lambda(&r, &v, &d, weight, &mut out);
-            let n_step = |t: usize, n: usize| {
-                let (mut sum, mut factor) = (0.0, 1.0);
-                for i in t..t + n {
-                    sum += factor * f64::from(r[i]);
-                    factor *= f64::from(d[i]);
-                }
-                sum + factor * f64::from(v[t + n])
-            };
-            let lambda = f64::from(weight);
-            let expected = |t: usize| {
-                let last = length - t;
-                let head = |n: usize| (1.0 - lambda) * lambda.powi(n as i32 - 1) * n_step(t, n);
-                (1..last).map(head).sum::<f64>() + lambda.powi(last as i32 - 1) * n_step(t, last)
-            };
-            close(&out, &(0..length).map(expected).collect::<Vec<_>>());
-        }
     }
 
     /// The recursion against `G_t = q_t + Σ_s (Π γ c) δ_s` with `δ_s = r_{s+1} + γ_{s+1} V_{s+1} − q_s`, the operator as Munos et

@@ -449,16 +449,25 @@ fn settings_that_make_no_sense_are_refused_by_name() {
         ("starts", &|c| c.starts = 10_000),
         ("discount", &|c| c.discount = 1.5),
         ("batch would take", &|c| (c.batch, c.length, c.width) = (1000, 500, 4000)),
+        ("candidates would take", &|c| (c.candidates, c.plan_horizon, c.deterministic) = (10_000, 100, 200)),
     ] {
         let said = refused(change);
         assert!(said.starts_with(key), "{key}: {said}");
     }
     // An episode has 21 entries here.
-    let (mut long, mut log) = (agent(&Config { length: 22, ..config() }, 0), Vec::new());
-    let error = loop {
-        if let Err(error) = long.advance(&mut log) {
-            break error.to_string();
-        }
-    };
-    assert!(error.starts_with("length must be at most the steps of an episode"), "{error}");
+    for (config, problem) in [
+        (Config { length: 22, ..config() }, "length must be at most the steps of an episode"),
+        (
+            Config { replay_capacity: 20, ..config() },
+            "replay_capacity must be more than the 20 steps of an episode",
+        ),
+    ] {
+        let (mut agent, mut log) = (agent(&config, 0), Vec::new());
+        let error = loop {
+            if let Err(error) = agent.advance(&mut log) {
+                break error.to_string();
+            }
+        };
+        assert!(error.starts_with(problem), "{error}");
+    }
 }

@@ -154,9 +154,6 @@ fn pictures() -> Vec<Case> {
                 mixed(g, y)
             },
         ));
-        all.push(matrix(&format!("average pool {pool:?}"), &[[2, size]], move |g, v| {
-            g.average_pool(&pool, v[0])
-        }));
         all.push(matrix(&format!("max pool {pool:?}"), &[[2, size]], move |g, v| g.max_pool(&pool, v[0])));
     }
     all

@@ -45,7 +45,7 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Train an agent: a run that survives interruptions
     Train(train::TrainArgs),
-    /// List runs, show one, resume one
+    /// List runs, show one, resume one, make one longer
     Runs(runs::RunsArgs),
     /// Make many runs on many machines, each result published exactly once: Slurm, Ray, or processes here
     Sweep(sweep::SweepArgs),

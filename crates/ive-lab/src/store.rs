@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -68,6 +68,14 @@ impl Store {
                     )));
                 }
                 for name in old["settings"].as_object().into_iter().flat_map(|parts| parts.keys()) {
+                    // The file may come from somebody else: nothing outside of this directory is removed.
+                    if !matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
+                    {
+                        return Err(Failure::data(format!(
+                            "{} names `{name}`, which is no experiment; delete the directory or choose another --out",
+                            mark.display()
+                        )));
+                    }
                     match fs::remove_dir_all(root.join(name)) {
                         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                             return Err(io(root, "empty", &e));
@@ -182,7 +190,13 @@ impl SeedLog {
             return Err(lost("it reads back as something else"));
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&line).map_err(|e| io(&self.path, "write", &e))
+        let failed = |e: std::io::Error| io(&self.path, "write", &e);
+        let before = file.metadata().map_err(failed)?.len();
+        file.write_all(&line).map_err(|e| {
+            // Half a line, of a full disk, would make the next one unreadable.
+            let _ = file.set_len(before);
+            failed(e)
+        })
     }
 }
 
@@ -248,6 +262,22 @@ mod tests {
         let (_, log) = store(dir).seeds::<Vec<f64>>().unwrap();
         all.iter().for_each(|(seed, outcome)| log.add(*seed, outcome).unwrap());
         all
+    }
+
+    /// A directory may come from somebody else.
+    #[test]
+    fn overwriting_removes_nothing_outside_of_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, other) = (dir.path().join("out"), dir.path().join("other"));
+        fs::create_dir_all(&other).unwrap();
+        fs::create_dir_all(&out).unwrap();
+        for name in ["../other", "", "..", ".", other.to_str().unwrap()] {
+            let mark = json!({ "made_by": "ive reproduce", "settings": { name: {} } });
+            fs::write(out.join(MARK), pretty(&mark)).unwrap();
+            let refused = Store::open(&out, &json!({ "toy": 1 }), true).unwrap_err();
+            assert!(refused.code == 65 && refused.message.contains("which is no experiment"), "{name}");
+            assert!(other.exists() && out.join(MARK).exists());
+        }
     }
 
     #[test]

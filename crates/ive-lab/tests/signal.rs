@@ -146,7 +146,22 @@ fn what_does_not_fit_is_refused_with_a_reason() {
         refused(&format!("{} --gamma 0.9", fixture("log.zstd.parquet")), 65, &["compression=\"snappy\""]);
     }
     std::fs::write(dir.0.join("nan.csv"), "value_0,value_1,reward_1\n1,2,3\n1,nan,3\n").unwrap();
-    refused("nan.csv --gamma 0.9", 65, &["values [k + 1, batch]: entry 3 is NaN"]);
+    refused("nan.csv --gamma 0.9", 65, &["state 1: the value after 1 steps is NaN, not a finite number"]);
+    std::fs::write(dir.0.join("word.csv"), "value_0,value_1,reward_1,action\n1,two,3,left\n").unwrap();
+    refused("word.csv --gamma 0.9", 65, &["line 2 has `two` for `value_1`, which is no number"]);
+    std::fs::write(dir.0.join("names.csv"), "value_0,value_1,reward_1,episode\n1,2,3,ep0\n").unwrap();
+    refused("names.csv --gamma 0.9", 65, &["line 2 has `ep0` for `episode`, which is no number"]);
+    std::fs::write(dir.0.join("short.csv"), "value_0,id\n1,2\n").unwrap();
+    refused("short.csv --gamma 0.9", 65, &["σ is the spread of two members or more"]);
+    let one = dir.ive(&format!("score {good} --gamma 0.9 --members 2"));
+    assert_eq!(one.status.code(), Some(64));
+    assert!(text(&one.stderr).contains("`2` is one member, and σ is the spread of two or more"));
+    refused(
+        &format!("{good} --gamma 0.9 --convention state"),
+        65,
+        &["a reward for each step", "leave it out"],
+    );
+    refused(&format!("{good} --gamma 0.9 --plot s.foo"), 64, &["s.foo does not end in .png or .svg"]);
     // Nothing was written.
     assert!(!dir.0.join("s.json").exists());
 }
@@ -251,12 +266,15 @@ fn scores_are_judged_as_they_come() {
     assert_eq!(text(&stopped.stdout), "{\"episode\":null,\"score\":100.0,\"state\":1,\"threshold\":99.0}\n");
     refused(&ask("guard g.json", "1\nhigh\n"), 65, &["line 2 of standard input: `high` is no number"]);
     refused(&dir.ive("guard held.csv"), 65, &["is no guard of `ive calibrate`"]);
+    // A guard on scores does not know how predictions were scored.
+    let predictions = fixture("stored.npz");
+    refused(&dir.ive(&format!("guard g.json --scores {predictions}")), 64, &["score the file first"]);
     refused(&dir.ive("calibrate held.csv --rate 0.001 -o x.json"), 65, &["at least 999 are needed, got 99"]);
     refused(&dir.ive("calibrate held.csv --rate 0.01 --per episode -o x.json"), 64, &["no array `episode`"]);
     refused(
         &dir.ive("calibrate held.csv --rate 2 -o x.json"),
         64,
-        &["--rate: false-alarm rate: 2 is outside"],
+        &["--rate: false-alarm rate: 2 is not between 0 and 1"],
     );
     refused(
         &dir.ive("calibrate held.csv --rate 0.01 --score rnd -o x.json"),

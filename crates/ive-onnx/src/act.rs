@@ -61,7 +61,11 @@ impl Policy<States, Actions> for OnnxModel {
                 PolicyKind::Uniform {} => (0..rows).map(|_| rng.below(*count)).collect(),
                 PolicyKind::Fixed { action } => vec![*action; rows],
                 PolicyKind::Action { .. } => {
-                    self.computed(states, rng)?.iter().map(|&x| x.round().max(0.0) as usize).collect()
+                    let number = |x: f32| match x.round() {
+                        x if x >= 0.0 && x < *count as f32 => Ok(x as usize),
+                        _ => Err(bad_action(format!("the policy says {x}, and there are {count} actions"))),
+                    };
+                    self.computed(states, rng)?.into_iter().map(number).collect::<Result<_>>()?
                 }
                 PolicyKind::FixedVector { .. } => unreachable_kind(kind)?,
             }),
@@ -120,7 +124,11 @@ impl OnnxModel {
             let step = self.imagine(states, &Actions::Discrete(vec![action; rows]), rng)?;
             let values = self.values(&step.next)?;
             for row in 0..rows {
-                scores[row * count + action] = step.reward[row] + step.discount[row] * values[row];
+                let score = step.reward[row] + step.discount[row] * values[row];
+                if !score.is_finite() {
+                    return Err(bad_action(format!("action {action} would be worth {score}")).into());
+                }
+                scores[row * count + action] = score;
             }
         }
         Ok(scores.chunks_exact(count).map(argmax).collect())

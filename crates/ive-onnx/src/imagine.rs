@@ -8,7 +8,7 @@ use tract_onnx::prelude::Tensor;
 use crate::decode::Decode;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::model::{bad_action, plain, tensor};
+use crate::model::{bad_action, computed_state, plain, tensor};
 use crate::settings::{ActionKind, Convention, Distribution, Encoding, Noise};
 use crate::{Actions, OnnxModel, States};
 
@@ -87,7 +87,8 @@ impl OnnxModel {
         let first = inputs.len();
         inputs.extend(draw(&self.dynamics, &section.noise, first, rows, rng)?);
         let mut outputs = self.dynamics.run(&inputs, rows)?.into_iter();
-        let tensors = outputs.by_ref().take(section.next.len()).map(|tensor| plain(&self.dynamics, tensor));
+        let tensors =
+            outputs.by_ref().take(section.next.len()).map(|tensor| computed_state(&self.dynamics, tensor));
         let next = States { rows, tensors: tensors.collect::<Result<_>>()? };
         let mut reward = None;
         if section.reward.is_some() {

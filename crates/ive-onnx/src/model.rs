@@ -10,6 +10,7 @@ use crate::decode::Decode;
 use crate::error::{OnnxError, Result};
 use crate::file::read;
 use crate::graph::{Graph, Port, Shapes, state_ports};
+use crate::imagine::numbers;
 use crate::settings::{ActionKind, Encoding, Noise, PolicyKind, Settings, Start, wrong};
 use crate::{Array, Limits, States};
 
@@ -139,7 +140,9 @@ impl OnnxModel {
         let mut encoded = graph.run(&[graph.as_input(0, input)?], rows)?.into_iter();
         let tensors =
             self.settings.states.values().zip(&self.shapes).map(|(state, shape)| match state.start {
-                Start::Encoded => plain(graph, encoded.next().expect("the graph has an output for each")),
+                Start::Encoded => {
+                    computed_state(graph, encoded.next().expect("the graph has an output for each"))
+                }
                 Start::Zeros => {
                     let shape = with_batch(shape, state.batch_axis, rows);
                     tensor(graph, &shape, &vec![0.0; shape.iter().product()])
@@ -310,7 +313,23 @@ fn list(shape: &[usize]) -> String {
     shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// Refuses what is not finite. Gates and comparisons swallow NaN, and a state that is none must not pass as certain.
+fn finite<'a>(graph: &Graph, what: &str, data: impl IntoIterator<Item = &'a f32>) -> Result<()> {
+    match data.into_iter().enumerate().find(|(_, x)| !x.is_finite()) {
+        None => Ok(()),
+        Some((at, x)) => Err(graph.misfit(what, format!("number {at} is {x}, not finite"))),
+    }
+}
+
+/// A part of a state that a graph computed, in single precision.
+pub(crate) fn computed_state(graph: &Graph, output: Arc<Tensor>) -> Result<Arc<Tensor>> {
+    let tensor = plain(graph, output)?;
+    finite(graph, "a state", numbers(graph, &tensor)?)?;
+    Ok(tensor)
+}
+
 pub(crate) fn tensor(graph: &Graph, shape: &[usize], data: &[f32]) -> Result<Arc<Tensor>> {
+    finite(graph, "array", data)?;
     let tensor = Tensor::from_shape(shape, data).map_err(|error| graph.misfit("array", error.to_string()))?;
     Ok(tensor.into_arc_tensor())
 }

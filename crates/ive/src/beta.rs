@@ -1,6 +1,6 @@
 //! The incomplete beta function: behind Student's t, exact binomial intervals and the spread of a calibrated rate.
 
-use crate::error::in_range;
+use crate::error::{between, in_range};
 use crate::{Error, Result};
 
 /// The continued fraction of the incomplete beta function (modified Lentz), which converges fast for
@@ -75,7 +75,7 @@ pub fn binomial_interval(successes: usize, trials: usize, confidence: f64) -> Re
         return Err(Error::Empty { what: "trials" });
     }
     in_range("successes", successes as f64, 0.0, trials as f64)?;
-    in_range("confidence", confidence, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
+    between("confidence", confidence)?;
     let (hits, misses, tail) = (successes as f64, (trials - successes) as f64, (1.0 - confidence) / 2.0);
     let low = if successes == 0 { 0.0 } else { quantile(tail, hits, misses + 1.0) };
     let high = if successes == trials { 1.0 } else { quantile(1.0 - tail, hits + 1.0, misses) };

@@ -66,6 +66,13 @@ pub enum Error {
         /// The largest value allowed.
         max: f64,
     },
+    /// A probability or rate must be larger than 0 and smaller than 1.
+    NotBetween {
+        /// Which quantity.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
     /// A row of probabilities does not sum to one.
     NotADistribution {
         /// Which rows.
@@ -97,6 +104,9 @@ impl fmt::Display for Error {
             }
             Self::OutOfRange { what, value, min, max } => {
                 write!(f, "{what}: {value} is outside the range {min} to {max}")
+            }
+            Self::NotBetween { what, value } => {
+                write!(f, "{what}: {value} is not between 0 and 1, such as 0.05")
             }
             Self::NotADistribution { what, row, sum } => {
                 write!(f, "{what}: row {row} sums to {sum}, a distribution sums to 1")
@@ -143,6 +153,11 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
         None => Ok(()),
         Some(index) => Err(Error::NotFinite { what, index, value: values[index] }),
     }
+}
+
+/// `Ok` when `0 < value < 1`.
+pub(crate) fn between(what: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value < 1.0 { Ok(()) } else { Err(Error::NotBetween { what, value }) }
 }
 
 /// `Ok` when `min ≤ value ≤ max`; NaN is outside every range. The same check, with the same words, for code around this

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{at_least, finite, in_range, same_length};
+use crate::error::{at_least, between, finite, same_length};
 use crate::{Error, Result, beta};
 
 /// Which of n held-out scores, counted from the smallest, is the threshold: `⌈(n + 1)(1 − rate)⌉`, written as
@@ -17,7 +17,7 @@ fn threshold_rank(n: usize, rate: f64) -> usize {
 
 /// `⌊(n + 1) rate⌋`. A rate in decimals is not exactly a double: 100 · 0.29 is a little less than 29, and means 29.
 fn allowed_above(n: usize, rate: f64) -> usize {
-    ((n + 1) as f64 * rate * (1.0 + 4.0 * f64::EPSILON)) as usize
+    ((n as f64 + 1.0) * rate * (1.0 + 4.0 * f64::EPSILON)) as usize
 }
 
 /// What a guard counts false alarms by.
@@ -113,7 +113,7 @@ impl Guard {
     /// # Errors
     /// If the rate is not strictly between 0 and 1.
     pub fn needed(rate: f64) -> Result<usize> {
-        in_range("false-alarm rate", rate, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
+        between("false-alarm rate", rate)?;
         let about = (1.0 / rate) as usize;
         // Rounding may be off by one; what counts is that one score may lie above the threshold.
         let enough =
@@ -154,7 +154,7 @@ impl Guard {
     /// # Errors
     /// If the confidence is not strictly between 0 and 1.
     pub fn rate_interval(&self, confidence: f64) -> Result<(f64, f64)> {
-        in_range("confidence", confidence, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
+        between("confidence", confidence)?;
         let (a, b) = (allowed_above(self.n, self.rate) as f64, threshold_rank(self.n, self.rate) as f64);
         let tail = (1.0 - confidence) / 2.0;
         Ok((beta::quantile(tail, a, b), beta::quantile(1.0 - tail, a, b)))

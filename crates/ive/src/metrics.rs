@@ -100,7 +100,7 @@ fn ranks(x: &[f64]) -> Vec<f64> {
     rank
 }
 
-/// Mean and standard error (sample standard deviation / √N). The error is NaN for a single number.
+/// Mean and standard error (sample standard deviation / √N). The error is NaN for a single number, and both are without any.
 pub fn mean_and_error(x: &[f64]) -> (f64, f64) {
     (mean(x), sigma::of(x, 1) / (x.len() as f64).sqrt())
 }

@@ -204,7 +204,7 @@ impl<'a, T: Copy + Into<f64> + Send + Sync> Predictions<'a, T> {
                 reward_sum += product * checked("rewards [k, batch]", self.rewards, k - 1)?;
                 let discount = match self.discounts {
                     Discounts::Constant(gamma) => gamma,
-                    Discounts::Each(each) => each[(k - 1) * self.batch + state].into(),
+                    Discounts::Each(each) => checked("discounts [k, batch]", each, k - 1)?,
                 };
                 in_range("discount", discount, 0.0, 1.0)?;
                 product *= discount;

@@ -1,6 +1,6 @@
 //! Quantiles of Student's t distribution, for intervals from a handful of runs.
 
-use crate::error::in_range;
+use crate::error::{between, in_range};
 use crate::{Result, beta};
 
 /// The upper tail `P(T > t)` for t ≥ 0: half of the regularised incomplete beta function `I(ν/2, ½)` at `ν / (ν + t²)`.
@@ -25,7 +25,7 @@ fn upper_tail(t: f64, freedom: f64) -> f64 {
 /// # Errors
 /// If p is not strictly between 0 and 1, or the degrees of freedom are below 0.1 or above 10⁹.
 pub fn student_quantile(p: f64, freedom: f64) -> Result<f64> {
-    in_range("probability of a quantile", p, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
+    between("probability of a quantile", p)?;
     in_range("degrees of freedom", freedom, 0.1, 1e9)?;
     let tail = p.min(1.0 - p);
     let mut high = 1.0;

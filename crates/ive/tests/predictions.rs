@@ -138,7 +138,10 @@ fn what_is_wrong_is_named_with_its_place() {
         "values [k + 1, batch]: entry 2999 is inf, not a finite number"
     );
     assert_eq!(refused(&|a| a.discounts[400] = 1.5, None), "discount: 1.5 is outside the range 0 to 1");
-    assert_eq!(refused(&|a| a.discounts[400] = f64::NAN, None), "discount: NaN is outside the range 0 to 1");
+    assert_eq!(
+        refused(&|a| a.discounts[400] = f64::NAN, None),
+        "discounts [k, batch]: entry 400 is NaN, not a finite number"
+    );
     assert_eq!(
         refused(&|a| (a.rewards[300], a.rewards[800]) = (f64::MAX, f64::MAX), Some(1.0)),
         "k-step values of the start states: entry 300 is inf, not a finite number"

@@ -206,7 +206,7 @@ def _listed(known: Sequence[int]) -> str:
     return ", ".join(map(str, known))
 
 
-_ENTRY = re.compile(r"(rewards|values|discount)[^:]*: entry (\d+) is ([^,]+), (.*)")
+_ENTRY = re.compile(r"(rewards|values|discounts?)[^:]*: entry (\d+) is ([^,]+), (.*)")
 
 
 def _placed(error: ValueError, arrays: dict[str, Any]) -> ValueError:

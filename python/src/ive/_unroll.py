@@ -127,7 +127,7 @@ def branch(
         known = floats("q", q)
         if known.shape != values.shape[1:]:
             raise ValueError(f"q: expected the shape {values.shape[1:]}, [*batch, action], got {known.shape}")
-        values = np.concatenate([known[None].astype(values.dtype), values[1:]])
+        values = np.concatenate([known[None], values[1:]])
     if members is None:
         members = range(0 if q is not None else 1, rewards.shape[0] + 1)
     elif q is None and 0 in (members := list(members)):

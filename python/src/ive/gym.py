@@ -186,12 +186,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Any, Array]):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Starts an episode in all environments, or in those of `options["reset_mask"]`."""
-        seeds = self._seeds(seed)
+        seeds, mask = self._seeds(seed), self._mask(options)
         if seeds is not None:
+            if mask is not None:  # the others go on with their episodes
+                seeds = [s if chosen else None for s, chosen in zip(seeds, mask, strict=True)]
             self._worlds.reseed(seeds)
             self._seeded = True
         observations = self._empty()
-        self._worlds.reset(observations, self._mask(options))
+        self._worlds.reset(observations, mask)
         return self._spaces.shown(observations), self._info()
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
@@ -325,13 +327,14 @@ class GuardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Takes the agent's action, or the fallback's while there is an alarm."""
-        replaced = self.alarm and self.fallback is not None
+        before = self.alarm
+        replaced = before and self.fallback is not None
         if replaced:
             assert self.fallback is not None
             action = self.fallback(self._observation)
         observation, reward, terminated, truncated, info = self.env.step(action)
         seen = self._look(observation, replaced)
-        if self.stop and self.alarm and not terminated:
+        if self.stop and (before or self.alarm) and not terminated:
             truncated = True
         return observation, reward, terminated, truncated, {**info, "guard": seen}
 

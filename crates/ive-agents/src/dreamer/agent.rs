@@ -191,7 +191,8 @@ impl<E: Observed> Dreamer<E> {
             self.owed += self.config.updates as u64;
         }
         let tells = crossed(self.config.log_every, 0);
-        let evaluates = self.config.evaluate_every > 0 && crossed(self.config.evaluate_every, 0);
+        let trains = self.steps >= self.config.prefill;
+        let evaluates = trains && self.config.evaluate_every > 0 && crossed(self.config.evaluate_every, 0);
         if begins && E::STANDARDISED {
             self.standardise()?;
         }
@@ -201,7 +202,7 @@ impl<E: Observed> Dreamer<E> {
                 self.episodes.report(&mut values);
                 std::mem::take(&mut self.meter).report(self.config.discount, &mut values);
             }
-            if evaluates && self.steps >= self.config.prefill {
+            if evaluates {
                 values.push(("evaluation", self.evaluate()?));
             }
             log.push(Metrics { step: self.steps, values });

@@ -218,9 +218,9 @@ impl Config {
         if self.utility == Utility::Emve { self.ensemble } else { 1 }
     }
 
-    /// The memory that these settings ask for: experience, and the numbers of the larger half of an update with their gradients. A step of
+    /// The memory that these settings ask for: experience, the numbers of the larger half of an update with their gradients, and plans. A step of
     /// the model keeps some 18 rows of d and 8 of hidden units, and pictures as they grow and shrink; arenas have twice the room they need.
-    pub(super) fn memory(&self, shape: &Shape, entry: usize) -> [Part; 2] {
+    pub(super) fn memory(&self, shape: &Shape, entry: usize) -> [Part; 3] {
         let latent = 18 * self.deterministic + 8 * self.width + 20 * self.stochastic;
         let picture = if shape.observation == PICTURE { 3 * 30 * 30 * self.channels } else { 0 };
         let of = |rows: usize, row: usize| 16.0 * rows as f64 * row as f64;
@@ -242,9 +242,12 @@ impl Config {
                 bytes: imagined,
             }
         };
+        let plans = of(self.candidates * self.plan_horizon * self.model_networks(), latent);
+        let planned = format!("{} plans of {} steps", self.candidates, self.plan_horizon);
         [
             Part { key: "replay_capacity", what: format!("{} steps", self.replay_capacity), bytes: replay },
             update,
+            Part { key: "candidates", what: planned, bytes: plans },
         ]
     }
 

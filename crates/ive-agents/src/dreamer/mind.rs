@@ -2,7 +2,7 @@
 
 use ive::Rng;
 
-use super::config::{Config, Sizes, Utility};
+use super::config::{Config, Sizes};
 use super::network::{Actor, Dynamics, Model, Value};
 use super::plan::Judges;
 use crate::archive::{Archive, ArchiveError};
@@ -106,7 +106,6 @@ pub(super) fn judges<'a>(
     models: &'a [(&'a Dynamics, Block)],
     values: &'a [(&'a Value, Block)],
 ) -> Judges<'a> {
-    let (utility, beta) =
-        (config.utility, if config.utility == Utility::LambdaReturn { 0.0 } else { config.beta });
+    let Config { utility, beta, .. } = *config;
     Judges { models, values, utility, beta, discount: config.discount, lambda: config.lambda }
 }

@@ -212,7 +212,7 @@ fn rewards_of(
 }
 
 /// Equal blocks of rows.
-fn split(g: &mut dyn Graph, x: Var, parts: usize) -> Vec<Var> {
+pub(super) fn split(g: &mut dyn Graph, x: Var, parts: usize) -> Vec<Var> {
     let rows = g.shape(x)[0] / parts;
     (0..parts).map(|t| g.rows(x, t * rows..(t + 1) * rows)).collect()
 }

@@ -11,6 +11,7 @@ use super::memory::Carried;
 use super::mind::{ACTOR, MODEL, Mind, VALUE};
 use super::network::Latent;
 use super::observed::Observed;
+use super::plan::split;
 use super::update::normals;
 use crate::AgentError;
 use crate::archive::{Archive, ArchiveError, Element};
@@ -70,9 +71,9 @@ impl Inputs {
 }
 
 impl Mind {
-    /// The posterior states after what is seen; written over those in `inputs`. The parameters of the graph are those of
-    /// [`frozen`](Self::frozen).
-    pub fn filter(&self, g: &mut dyn Graph, inputs: &mut Inputs) -> Latent {
+    /// What the model makes of what is seen: mean and standard deviation of the posterior, and a state drawn from it with the noise of
+    /// `inputs`. The parameters of the graph are those of [`frozen`](Self::frozen).
+    pub(super) fn look(&self, g: &mut dyn Graph, inputs: &Inputs) -> ((Var, Var), Latent) {
         let [stochastic, deterministic] = self.model.latent;
         let before = Latent { z: g.input(&inputs.z, stochastic), d: g.input(&inputs.d, deterministic) };
         let actions = g.input(&inputs.actions, self.actor.motors);
@@ -80,7 +81,12 @@ impl Mind {
         let d = self.model.dynamics.advance(g, MODEL, before, actions);
         let embedding = self.model.encode(g, MODEL, observations);
         let (mean, std) = self.model.posterior(g, MODEL, d, embedding);
-        let state = Latent { z: g.normal(mean, std, &inputs.noise), d };
+        ((mean, std), Latent { z: g.normal(mean, std, &inputs.noise), d })
+    }
+
+    /// The posterior states after what is seen; written over those in `inputs`.
+    pub fn filter(&self, g: &mut dyn Graph, inputs: &mut Inputs) -> Latent {
+        let (_, state) = self.look(g, inputs);
         g.read(state.z, &mut inputs.z);
         g.read(state.d, &mut inputs.d);
         state
@@ -101,21 +107,24 @@ impl Mind {
         if count == 1 { each[0].1 } else { g.linear(&each, 0.0) }
     }
 
-    /// The members k = 0 to `horizon`, `[states, horizon + 1]`, along the means of the prior and the modes of the actor:
-    /// `Σ_{i<k} γⁱ r̂(sⁱ) + γᵏ v̂(sᵏ)`.
+    /// The members k = 0 to the length of a path of features, `[states, k]`: `Σ_{i<k} γⁱ r̂(sⁱ) + γᵏ v̂(sᵏ)`. Paper: Eq. (7), with
+    /// rewards that belong to states.
+    pub(super) fn members_along(&self, g: &mut dyn Graph, path: &[Var], discount: f64) -> Var {
+        let all = g.stack(path);
+        let (rewards, values) = (self.model.dynamics.reward(g, MODEL, all), self.value_of(g, all));
+        let (rewards, values) = (split(g, rewards, path.len()), split(g, values, path.len()));
+        k_step_values(g, &rewards, &values, discount as f32, 0..=path.len() - 1)
+    }
+
+    /// The members k = 0 to `plan_horizon` along the means of the prior and the modes of the actor.
     pub fn members(&self, g: &mut dyn Graph, mut state: Latent, config: &Config) -> Var {
-        let (horizon, rows) = (config.plan_horizon, g.shape(state.d)[0]);
         let mut path = vec![state.features(g)];
-        for t in 0..horizon {
+        for t in 0..config.plan_horizon {
             let action = self.actor.act(g, ACTOR, path[t], None);
             state = self.model.dynamics.imagine(g, MODEL, state, action, None);
             path.push(state.features(g));
         }
-        let all = g.stack(&path);
-        let (rewards, values) = (self.model.dynamics.reward(g, MODEL, all), self.value_of(g, all));
-        let mut split = |x| (0..=horizon).map(|t| g.rows(x, t * rows..(t + 1) * rows)).collect::<Vec<_>>();
-        let (rewards, values) = (split(rewards), split(values));
-        k_step_values(g, &rewards, &values, config.discount as f32, 0..=horizon)
+        self.members_along(g, &path, config.discount)
     }
 }
 
@@ -187,7 +196,7 @@ impl<E: Observed> Dreamer<E> {
         self.carried.action.copy_from_slice(&action);
         self.steps += self.repeat;
         if kind.is_last() {
-            self.end_episode(kind);
+            self.end_episode(kind)?;
         }
         Ok(())
     }
@@ -206,7 +215,12 @@ impl<E: Observed> Dreamer<E> {
     }
 
     /// Keeps the episode that is over.
-    fn end_episode(&mut self, kind: StepKind) {
+    fn end_episode(&mut self, kind: StepKind) -> Result<(), AgentError> {
+        let (steps, room) = (self.current.rewards.len(), self.config.replay_capacity);
+        if steps >= room {
+            let problem = format!("must be more than the {steps} steps of an episode, got {room}");
+            return Err(AgentError::Setting { key: "replay_capacity", problem });
+        }
         let Current { observations, actions, rewards } = &mut self.current;
         let mut kinds = vec![StepKind::Mid; rewards.len()];
         kinds.iter_mut().last().into_iter().for_each(|last| *last = kind);
@@ -216,6 +230,7 @@ impl<E: Observed> Dreamer<E> {
         actions.clear();
         rewards.clear();
         self.carried.restart();
+        Ok(())
     }
 
     /// What to do now while collecting: the actor's sample with noise, or a plan.

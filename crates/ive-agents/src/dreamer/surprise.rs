@@ -14,7 +14,6 @@ use super::network::Latent;
 use super::observed::Observed;
 use super::player::Inputs;
 use super::update::normals;
-use crate::nn::members::k_step_values;
 use crate::nn::{Block, Graph};
 use crate::player::Further;
 
@@ -31,6 +30,17 @@ fn divergence(posterior: [&[f32]; 2], prior: [&[f32]; 2]) -> f64 {
         (s0 / s1).ln() + (s1 * s1 + (m1 - m0).powi(2)) / (2.0 * s0 * s0) - 0.5
     };
     (0..prior[0].len()).map(one).sum()
+}
+
+/// `½ Σ (x − y)²`.
+fn squares((x, y): (&[f32], &[f32])) -> f64 {
+    x.iter().zip(y).map(|(x, y)| f64::from(x - y).powi(2)).sum::<f64>() / 2.0
+}
+
+/// σ of a row of values.
+fn spread(row: &[f32]) -> f64 {
+    let row: Vec<f64> = row.iter().map(|&x| x.into()).collect();
+    ive::standard_deviation(&row, 0).unwrap_or(f64::NAN)
 }
 
 /// σ over columns of the mean over `futures` rows, for each state.
@@ -53,7 +63,7 @@ fn repeated(rows: &[f32], columns: usize, times: usize) -> Vec<f32> {
 impl Mind {
     /// Members k = 0 to `horizon` of each row, `[rows, horizon + 1]`, along a future with noise in states and actions.
     fn sampled(&self, g: &mut dyn Graph, mut state: Latent, config: &Config, rngs: &mut [Rng]) -> Vec<f32> {
-        let (horizon, rows, stochastic) = (config.plan_horizon, g.shape(state.d)[0], self.model.latent[0]);
+        let (rows, stochastic) = (g.shape(state.d)[0], self.model.latent[0]);
         let (mut some, mut features, streams) = (Vec::new(), vec![state.features(g)], rngs.len());
         let mut noise = |columns: usize| {
             let mut all = Vec::with_capacity(rows * columns);
@@ -63,16 +73,12 @@ impl Mind {
             }
             all
         };
-        for t in 0..horizon {
+        for t in 0..config.plan_horizon {
             let action = self.actor.act(g, ACTOR, features[t], Some(&noise(self.actor.motors)));
             state = self.model.dynamics.imagine(g, MODEL, state, action, Some(&noise(stochastic)));
             features.push(state.features(g));
         }
-        let all = g.stack(&features);
-        let (rewards, values) = (self.model.dynamics.reward(g, MODEL, all), self.value_of(g, all));
-        let mut split = |x| (0..=horizon).map(|t| g.rows(x, t * rows..(t + 1) * rows)).collect::<Vec<_>>();
-        let (rewards, values) = (split(rewards), split(values));
-        let members = k_step_values(g, &rewards, &values, config.discount as f32, 0..=horizon);
+        let members = self.members_along(g, &features, config.discount);
         let mut read = Vec::new();
         g.read(members, &mut read);
         read
@@ -92,20 +98,11 @@ impl<E: Observed> Dreamer<E> {
         let (mut values, mut members) = (Vec::new(), Vec::new());
         let n = mind.learn_values.len();
         decider.run(&mind.frozen(), |g| {
-            let before = Latent {
-                z: g.input(&inputs.z, sizes.stochastic),
-                d: g.input(&inputs.d, sizes.deterministic),
-            };
-            let actions = g.input(&inputs.actions, sizes.action);
-            let observed = g.input(&inputs.observations, sizes.observation);
-            let d = mind.model.dynamics.advance(g, MODEL, before, actions);
-            let prior = mind.model.dynamics.prior(g, MODEL, d);
-            let embedding = mind.model.encode(g, MODEL, observed);
-            let posterior = mind.model.posterior(g, MODEL, d, embedding);
+            let (posterior, state) = mind.look(g, &inputs);
+            let prior = mind.model.dynamics.prior(g, MODEL, state.d);
             for (var, out) in [posterior.0, posterior.1, prior.0, prior.1].into_iter().zip(&mut read) {
                 g.read(var, out);
             }
-            let state = Latent { z: g.normal(posterior.0, posterior.1, &inputs.noise), d };
             let features = state.features(g);
             let shown = mind.model.decode(g, MODEL, features);
             g.read(shown, &mut seen);
@@ -125,9 +122,6 @@ impl<E: Observed> Dreamer<E> {
         });
         let [m1, s1, m0, s0] = read.each_ref().map(|all| all.chunks_exact(sizes.stochastic));
         let changed = m1.zip(s1).zip(m0.zip(s0)).map(|((m1, s1), (m0, s0))| divergence([m1, s1], [m0, s0]));
-        let squares = |(x, y): (&[f32], &[f32])| {
-            x.iter().zip(y).map(|(x, y)| f64::from(x - y).powi(2)).sum::<f64>() / 2.0
-        };
         let pairs =
             seen.chunks_exact(sizes.observation).zip(inputs.observations.chunks_exact(sizes.observation));
         let mut scores = vec![
@@ -136,10 +130,6 @@ impl<E: Observed> Dreamer<E> {
             ("reconstruction error", pairs.map(squares).collect()),
         ];
         if n > 1 {
-            let spread = |row: &[f32]| {
-                let row: Vec<f64> = row.iter().map(|&x| x.into()).collect();
-                ive::standard_deviation(&row, 0).unwrap_or(f64::NAN)
-            };
             scores.push((Further::EVE, values.chunks_exact(n).map(spread).collect()));
         }
         scores.into_iter().map(|(name, scores)| Further { name, scores }).collect()

@@ -204,7 +204,7 @@ fn corrupted_arrivals<P: Player>(
     let (states, mut carried): (Vec<Vec<P::Element>>, Vec<P::Memory>) = met.before.iter().cloned().unzip();
     let mut values = Vec::with_capacity(states.len());
     for (some, carried) in corrupt(&states).chunks(AT_ONCE).zip(carried.chunks_mut(AT_ONCE)) {
-        values.extend(decide(player, &some.concat(), carried, Wish::Action)?.iter().map(|d| d.value));
+        values.extend(decide(player, &some.concat(), carried, Wish::Usual)?.iter().map(|d| d.value));
     }
     let arrived = |(arrival, value): (&Option<(f64, f64)>, f64)| arrival.map(|(_, reward)| (value, reward));
     Ok(met.arrivals.iter().zip(values).map(arrived).collect())

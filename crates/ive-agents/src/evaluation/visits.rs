@@ -133,7 +133,7 @@ impl<P: Player> Episode<P> {
     }
 }
 
-/// Makes a visit. Afterwards the agent acts as before.
+/// Makes a visit. Afterwards the agent acts without a bonus.
 pub(super) fn visit<P: Player>(player: &mut P, visit: &Visit) -> Result<Visited, AgentError> {
     player.act_on(visit.bonus)?;
     let visited = played(player, visit);

@@ -244,7 +244,7 @@ impl Muesli {
         if warm_up {
             self.learner.take_back(&self.scratch.before, |slot| !Network::is_predictor(slot));
         }
-        if measured {
+        if measured && !warm_up {
             let moved = self.scratch.before.iter().zip(self.learner.parameters()).map(|(a, b)| b - a);
             self.meter.moved(norm(&moved.collect::<Vec<f32>>()));
         }

@@ -10,9 +10,9 @@ use crate::player::{Further, Player as _};
 
 /// Sequences of actions of the former. Paper: App. D.1.
 const PATHS: usize = 100;
-/// σ over k = 1..5, each k-step value averaged over many sequences of actions.
+/// σ over k = 1..n, n as far as the model was trained to predict, each k-step value averaged over many sequences of actions.
 pub const SEQUENCES: &str = "σ-IVE of 100 sequences";
-/// The same over k = 0..5.
+/// The same over k = 0..n.
 pub const SEQUENCES_WITH_ZERO: &str = "σ-IVE of 100 sequences, with k = 0";
 /// The stream of a situation from which the sequences are drawn.
 const STREAM: u64 = 0x6d61_6e79;

@@ -51,7 +51,7 @@ pub struct Ahead {
 }
 
 impl Paths {
-    /// `v̂ᵏ = Σ_{i<k} γⁱ r̂ⁱ⁺¹ + γᵏ v̂(zᵏ)` of each row, k = 0 to the depth. Paper: Eq. (3).
+    /// `v̂ᵏ = Σ_{i<k} γⁱ r̂ⁱ⁺¹ + γᵏ v̂(zᵏ)` of each row, k = 0 to the depth. Paper: Eq. (35).
     pub fn members(&self, discount: f64) -> Vec<Vec<f64>> {
         self.members_of(0..self.values.first().map_or(0, Vec::len), discount)
     }

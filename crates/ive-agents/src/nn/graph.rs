@@ -126,8 +126,6 @@ pub trait Graph {
     fn conv(&mut self, p: Block, layer: &Conv, x: Var) -> Var;
     /// `act(Wᵀ * x + b)`: the way back of the picture of a convolution, made a layer.
     fn conv_transposed(&mut self, p: Block, layer: &Conv, x: Var) -> Var;
-    /// The mean of each window of a picture.
-    fn average_pool(&mut self, pool: &Pool, x: Var) -> Var;
     /// The largest of each window of a picture.
     fn max_pool(&mut self, pool: &Pool, x: Var) -> Var;
     /// `(x − mean) / √(variance + 1e-5)` of each row (Ba et al., 2016), without scale and shift.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::graph::{Graph, Var};
 
 /// `v̂ᵏ = Σ_{i<k} γⁱ rᵢ + γᵏ vₖ` for each k, `[states, members]`: `rewards` are those along a path from its beginning on, `values` those of
-/// the members, one for each k; `[states, 1]` each. Paper: Eq. (3). The numbers of [`ive::ValueEnsemble::implicit`], in a form that can be differentiated.
+/// the members, one for each k; `[states, 1]` each. Paper: Eq. (7). The numbers of [`ive::ValueEnsemble::implicit`], in a form that can be differentiated.
 ///
 /// # Panics
 /// If there are fewer rewards than the largest k, or not as many values as members.

@@ -35,22 +35,6 @@ pub(super) fn conv_transposed(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, 
     channels_last(y)
 }
 
-/// The mean over each window; what lies beside the picture counts as zero.
-pub(super) fn average(x: Tensor<2>, pool: &Pool) -> Tensor<2> {
-    let [height, width, channels] = pool.picture;
-    let [count, _] = x.dims();
-    // Every channel is a picture of its own.
-    let x = channels_first(x, [height, width, channels]).reshape([count * channels, 1, height, width]);
-    let [high, wide] = pool.window;
-    let share =
-        x.ones_like().narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).mul_scalar(1.0 / (high * wide) as f64);
-    let plain = ConvOptions::new(pool.stride, [0, 0], [1, 1], 1);
-    let single = Pool { picture: [height, width, 1], ..*pool };
-    let y = module::conv2d(padded(x, &single), share.expand([1, 1, high, wide]), None, plain);
-    let [_, _, down, right] = y.dims();
-    channels_last(y.reshape([count, channels, down, right]))
-}
-
 /// The largest of each window.
 pub(super) fn largest(x: Tensor<2>, pool: &Pool) -> Tensor<2> {
     let mut options = MaxPoolOptions::new(pool.window).with_stride(pool.stride);

@@ -131,11 +131,6 @@ impl Vpn {
         self
     }
 
-    /// The network, for those who want to look inside.
-    pub fn network(&self) -> (&Network, &[f32]) {
-        (&self.net, self.learner.parameters())
-    }
-
     /// What was learnt so far, as a model and a value function of the library.
     pub fn model(&self) -> LatentModel {
         LatentModel::new(&self.net, self.learner.parameters(), self.config.discount)
@@ -305,7 +300,7 @@ impl Vpn {
         self.episodes.report(&mut values);
         values.push(("epsilon", self.config.exploration(self.steps)));
         values.push(("learning_rate", self.config.learning_rate(self.steps)));
-        std::mem::take(&mut self.meter).report(&mut values);
+        std::mem::take(&mut self.meter).report(self.config.reward_weight, &mut values);
         Metrics { step: self.steps, values }
     }
 }
@@ -395,7 +390,7 @@ impl Player for Vpn {
 
     fn begin(&self, _: &Rng) {}
 
-    /// The usual members are those that were trained: k = 1 to as far as the model was trained to predict, and with `train_zero` also
+    /// The usual members: k = 1 to the depth of the plan, or as far as the model was trained to predict if that is further, and with `train_zero` also
     /// k = 0, the value of the state just encoded. Whoever wishes for k = 0 gets it in any case.
     fn decide(
         &mut self,

@@ -43,7 +43,7 @@ pub struct Losses {
     pub value: f64,
 }
 
-/// `qᵏ = Σ_{i≤k} γ^{i−1} r̂ⁱ + γᵏ v̂(sᵏ)` of each prediction, depth by depth, `[predictions, value heads]`. Paper: Eq. (3).
+/// `qᵏ = Σ_{i≤k} γ^{i−1} r̂ⁱ + γᵏ v̂(sᵏ)` of each prediction, depth by depth, `[predictions, value heads]`. Paper: Eq. (7).
 pub fn members(g: &mut dyn Graph, rewards: Var, values: Var, reach: &[usize], discount: f32) -> Var {
     let (mut all, mut before, mut at, mut factor) = (Vec::new(), None, 0, 1.0);
     let [_, heads] = g.shape(values);

@@ -83,10 +83,10 @@ impl Meter {
         }
     }
 
-    /// Adds the means to a line of metrics.
-    pub fn report(self, values: &mut Vec<(&'static str, f64)>) {
+    /// Adds the means to a line of metrics; the loss is `w L_r + L_v`, w the weight of rewards.
+    pub fn report(self, reward_weight: f64, values: &mut Vec<(&'static str, f64)>) {
         if self.updates > 0.0 {
-            values.push(("loss", (self.reward + self.value) / self.updates));
+            values.push(("loss", (reward_weight * self.reward + self.value) / self.updates));
             values.push(("loss_reward", self.reward / self.updates));
             values.push(("loss_value", self.value / self.updates));
             values.push(("gradient_norm", self.length / self.updates));

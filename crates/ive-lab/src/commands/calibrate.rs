@@ -62,13 +62,13 @@ enum Per {
 
 /// Runs the command.
 pub fn run(args: &CalibrateArgs) -> Outcome {
-    file::check("--output", &args.output, Some("json"))?;
+    file::check("--output", &args.output, &["json"])?;
     let to_stdout = file::is_stdout(&args.output);
     if to_stdout && args.json {
         return Err(Failure::usage("--output and --json cannot share standard output"));
     }
     let rule = args.scoring.rule();
-    let (columns, from_predictions) = columns(&args.file, &rule)?;
+    let (columns, from_predictions) = columns(&args.file, Some(&rule))?;
     let scoring = from_predictions.then(|| Scoring::of(&rule));
     let held_out = HeldOut { file: &args.file, columns: &columns, scoring };
     let unit = args.per.map(|per| match per {

@@ -158,12 +158,12 @@ type Tell = fn(&str) -> Outcome;
 
 /// Refuses places for files before anything is played. Returns where the text goes: to stderr if a file takes stdout.
 fn check_files(args: &EvalArgs) -> Outcome<Tell> {
-    let files =
-        [("--csv", &args.csv, None), ("--plot", &args.plot, Some("png")), ("--gif", &args.gif, Some("gif"))];
+    let files: [(&str, &Option<PathBuf>, &[&str]); 3] =
+        [("--csv", &args.csv, &[]), ("--plot", &args.plot, &["png"]), ("--gif", &args.gif, &["gif"])];
     let mut to_stdout = Vec::new();
-    for (flag, path, ending) in files {
+    for (flag, path, endings) in files {
         let Some(path) = path else { continue };
-        file::check(flag, path, ending)?;
+        file::check(flag, path, endings)?;
         if file::is_stdout(path) {
             to_stdout.push(flag);
         }

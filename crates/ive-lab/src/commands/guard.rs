@@ -124,8 +124,7 @@ impl Watch<'_> {
 }
 
 fn from_file(watch: &mut Watch<'_>, file: &Path, stop: bool) -> Outcome {
-    let rule = watch.made.scoring.as_ref().map(Scoring::rule).unwrap_or_default();
-    let (columns, _) = columns(file, &rule)?;
+    let (columns, _) = columns(file, watch.made.scoring.as_ref().map(Scoring::rule).as_ref())?;
     let episodes = columns.episodes(file)?;
     for (i, score) in pick(&columns, &watch.made.score, file)?.into_iter().enumerate() {
         if watch.judge(score, episodes.as_ref().map(|e| e[i] as i64))? && stop {
@@ -175,7 +174,14 @@ fn parse(line: &str, name: &str) -> Result<(f64, Option<i64>), String> {
         Some(value) => value.as_f64().ok_or_else(|| format!("`{key}` is {value}, no number"))?,
         None => return Err(format!("`{}` has no `{key}`", shown())),
     };
-    Ok((sign * score, object.get("episode").and_then(Value::as_i64)))
+    let episode = match object.get("episode") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let whole = value.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9e15);
+            Some(whole.ok_or_else(|| format!("`episode` is {value}, no whole number"))? as i64)
+        }
+    };
+    Ok((sign * score, episode))
 }
 
 #[cfg(test)]
@@ -188,6 +194,10 @@ mod tests {
         assert_eq!(parse("0.5", "-mean"), Ok((-0.5, None)));
         assert_eq!(parse(r#"{"std": 2, "episode": 7}"#, "std"), Ok((2.0, Some(7))));
         assert_eq!(parse(r#"{"mean": 2}"#, "-mean"), Ok((-2.0, None)));
+        assert_eq!(parse(r#"{"std": 2, "episode": 7.0}"#, "std"), Ok((2.0, Some(7))));
+        assert_eq!(parse(r#"{"std": 2, "episode": null}"#, "std"), Ok((2.0, None)));
+        let named = parse(r#"{"std": 2, "episode": "ep8"}"#, "std");
+        assert_eq!(named.unwrap_err(), "`episode` is \"ep8\", no whole number");
         assert!(parse("nan", "std").unwrap().0.is_nan());
         assert!(parse(r#"{"std": null}"#, "std").unwrap().0.is_nan());
         assert_eq!(parse("high", "std").unwrap_err(), "`high` is no number and no JSON");

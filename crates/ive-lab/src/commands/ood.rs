@@ -63,7 +63,7 @@ pub fn run(args: &OodArgs) -> Outcome {
     }
     let tell = shared(taken, args.json)?;
     let rule = args.scoring.rule();
-    let (inside, outside) = (columns(&args.inside, &rule)?.0, columns(&args.outside, &rule)?.0);
+    let (inside, outside) = (columns(&args.inside, Some(&rule))?.0, columns(&args.outside, Some(&rule))?.0);
     let sides = Sides {
         files: (&args.inside, &args.outside),
         columns: (&inside, &outside),

@@ -87,7 +87,7 @@ struct Score {
 /// If the environment does not exist, there is no terminal to play in, or a picture cannot be written.
 pub fn run(args: &PlayArgs) -> Outcome {
     let PlayArgs { frames, gif, scale, .. } = args;
-    gif.iter().try_for_each(|path| file::check("--gif", path, Some("gif")))?;
+    gif.iter().try_for_each(|path| file::check("--gif", path, &["gif"]))?;
     if let Player::Run(run) = &args.policy {
         return watched(args, run);
     }

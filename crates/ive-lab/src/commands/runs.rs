@@ -53,9 +53,9 @@ Runs are listed at any depth up to eight directories below DIR."
     },
     /// Make a run longer, and train it on
     #[command(after_help = "\
-Where a schedule refers to the number of steps (exploration_fraction, learning_rate_linear), a run
-that is made longer differs from one that was planned longer: it is refused. With --keep-schedules
-such a schedule goes on to refer to the steps planned at first; config.toml then says so
+Where a schedule refers to the number of steps (exploration_fraction, learning_rate_linear), a run \
+that is made longer differs from one that was planned longer: it is refused. With --keep-schedules \
+such a schedule goes on to refer to the steps planned at first; config.toml then says so \
 (schedule_steps). It keeps the earlier numbers of steps, too (extended).")]
     Extend {
         /// Its directory, or its name in `runs` or `ive-out`

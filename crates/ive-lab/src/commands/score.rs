@@ -197,7 +197,7 @@ fn print_summary(summary: &Summary, rule: &Rule, horizon: usize, args: &ScoreArg
 
 /// The format of a file by its ending; standard output takes CSV.
 fn format_of(path: &Path) -> Outcome<Format> {
-    file::check("--out", path, None)?;
+    file::check("--out", path, &[])?;
     match Format::of(path) {
         Some(format) => Ok(format),
         None if file::is_stdout(path) || path.exists() && !path.is_file() => Ok(Format::Csv),
@@ -216,8 +216,7 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Outcome {
 
 /// Refuses a place for a picture before any work is done for it.
 pub fn check_figure(flag: &str, path: &Path) -> Outcome {
-    let svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
-    file::check(flag, path, (!svg).then_some("png"))
+    file::check(flag, path, &["png", "svg"])
 }
 
 /// Says something to the user.

@@ -14,7 +14,7 @@ const DELAY: u16 = 12;
 const LAST_DELAY: u16 = 200;
 /// Pixels a side of pictures that are no boards.
 const WIDTH: usize = 256;
-/// Most of these in an animation: of longer episodes steps are left out, each second one and so on.
+/// Most of these in an animation: of longer episodes steps are left out, each second one and so on. Boards are small and all stay.
 const PICTURES: usize = 300;
 /// How quickly, from 1 to 30, the colours of a picture are chosen.
 const QUICK: i32 = 10;

@@ -1,12 +1,12 @@
 //! Which members of the implicit ensemble μ and σ are taken over.
 //!
-//! By default k = 1 to as far as the model was trained to predict. k = 0, the value of the state itself, is left out: a
-//! value prediction network is trained on the values of states that it imagined, never on that of a state which it has
-//! just encoded. Whoever asks for it gets it.
+//! By default those that the agent was trained to have. For a value prediction network that is k = 1 to as far as the model was
+//! trained to predict: the value of a state that it has just encoded, k = 0, is trained with `train_zero` only. Whoever asks
+//! for k = 0 gets it.
 
 use ive::Members;
 
-/// Reads `1..5` (both ends belong to it), `3`, or `0,2,5`.
+/// Reads `1..5` (both ends belong to it) or `0,2,5`: two members or more.
 pub fn parse(text: &str) -> Result<Members, String> {
     let number = |part: &str| {
         part.trim()
@@ -17,10 +17,16 @@ pub fn parse(text: &str) -> Result<Members, String> {
         Some((first, last)) => Members::new(number(first)?..=number(last.trim_start_matches('='))?),
         None => Members::new(text.split(',').map(number).collect::<Result<Vec<_>, _>>()?),
     };
-    members.map_err(|e| match e {
+    let members = members.map_err(|e| match e {
         ive::Error::Empty { .. } => format!("`{text}` has no members; write 1..5 or 0..5"),
         other => other.to_string(),
-    })
+    })?;
+    if members.len() < 2 {
+        return Err(format!(
+            "`{text}` is one member, and σ is the spread of two or more; write 1..5, 0..5 or 0,2,5"
+        ));
+    }
+    Ok(members)
 }
 
 /// Which members μ and σ are taken over, along which path and why, or that there are none.
@@ -44,7 +50,7 @@ pub fn note(members: Option<&Members>, agent: &str) -> String {
         (_, false) => (
             "the plan",
             "; k = 0 is left out, because a value prediction network never trains the value of the state it has \
-             just encoded (--members 0..5 adds it)",
+             just encoded, unless train_zero is set (--members 0..5 adds it)",
         ),
     };
     format!("μ-IVE and σ-IVE over the members {members} along {path}{zero}")
@@ -56,9 +62,10 @@ mod tests {
 
     #[test]
     fn sets_are_read_with_both_ends() {
-        let shown = ["1..5", "0..5", "0..=2", "3", "5,0,2"].map(|text| parse(text).unwrap().to_string());
-        assert_eq!(shown, ["k=1..5", "k=0..5", "k=0..2", "k=3", "k∈{0,2,5}"]);
+        let shown = ["1..5", "0..5", "0..=2", "5,0,2"].map(|text| parse(text).unwrap().to_string());
+        assert_eq!(shown, ["k=1..5", "k=0..5", "k=0..2", "k∈{0,2,5}"]);
         assert!(parse("5..1").unwrap_err().contains("has no members"));
+        assert!(["3", "3..3", "3,3"].iter().all(|text| parse(text).unwrap_err().contains("one member")));
         for text in ["", "a..b", "1..", "-1..5", "1.5"] {
             assert!(parse(text).unwrap_err().contains("no set of members"), "{text}");
         }

@@ -30,7 +30,7 @@ use crate::store::Store;
 pub enum Preset {
     /// Seconds: does everything work?
     Smoke,
-    /// Minutes on a laptop.
+    /// Minutes on a laptop for toy, maps and reaching; hours for experiments that train agents.
     Small,
     /// The published sizes.
     Paper,

@@ -30,16 +30,15 @@ pub fn is_stdout(path: &Path) -> bool {
     matches!(place(path), Ok(Place::Stdout))
 }
 
-/// Refuses a place for a file before any work is done for it. Regular files have this ending, if one is given.
-pub fn check(flag: &str, path: &Path, ending: Option<&str>) -> Outcome {
+/// Refuses a place for a file before any work is done for it. Regular files have one of these endings, if any are given.
+pub fn check(flag: &str, path: &Path, endings: &[&str]) -> Outcome {
     let shown = path.display();
     let found = place(path).map_err(|e| Failure::io(format!("{flag}: cannot look at {shown}: {e}")))?;
-    match (found, ending) {
-        (Place::Directory, _) => Err(Failure::usage(format!("{flag}: {shown} is a directory; name a file"))),
-        (Place::Regular(_), Some(ending))
-            if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case(ending)) =>
-        {
-            Err(Failure::usage(format!("{flag}: {shown} does not end in .{ending}")))
+    let fits = |e: &std::ffi::OsStr| endings.iter().any(|ending| e.eq_ignore_ascii_case(ending));
+    match found {
+        Place::Directory => Err(Failure::usage(format!("{flag}: {shown} is a directory; name a file"))),
+        Place::Regular(_) if !endings.is_empty() && !path.extension().is_some_and(fits) => {
+            Err(Failure::usage(format!("{flag}: {shown} does not end in .{}", endings.join(" or ."))))
         }
         _ => Ok(()),
     }
@@ -60,24 +59,7 @@ pub fn spare<'a>(flag: &str, path: &Path, read: impl IntoIterator<Item = &'a Pat
 
 /// Writes a file that the user named, and makes the directories above it.
 pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
-    let failed = |e: io::Error| Failure::io(format!("cannot write {}: {e}", path.display()));
-    match place(path).map_err(failed)? {
-        Place::Stdout => super::bytes(bytes),
-        Place::Directory => Err(failed(io::ErrorKind::IsADirectory.into())),
-        Place::Open(there) => {
-            // Appending: what somebody else wrote to an open file stays.
-            let open = OpenOptions::new().append(true).open(&there);
-            open.and_then(|mut file| file.write_all(bytes)).map_err(failed)
-        }
-        Place::Regular(there) => {
-            let disk = Disk::default();
-            disk.create_directory(there.parent().unwrap_or(Path::new(".")))?;
-            let before = fs::metadata(&there).map(|about| about.permissions());
-            disk.replace(&there, bytes)?;
-            // Who may read it stays as it was.
-            before.map_or(Ok(()), |before| fs::set_permissions(&there, before)).map_err(failed)
-        }
-    }
+    write_with(path, |out| out.write_all(bytes))
 }
 
 /// [`write`] for what is too large for memory: `content` writes it, from front to back.
@@ -233,11 +215,11 @@ mod tests {
     #[test]
     fn wrong_endings_and_directories_are_refused_beforehand() {
         let dir = tempfile::tempdir().unwrap();
-        let refused = |name: &Path| check("--gif", name, Some("gif")).unwrap_err();
+        let refused = |name: &Path| check("--gif", name, &["gif"]).unwrap_err();
         assert!(refused(&dir.path().join("x.mp4")).message.ends_with("x.mp4 does not end in .gif"));
         assert!(refused(dir.path()).message.ends_with("is a directory; name a file"));
         for name in ["x.gif", "X.GIF", "-", "/dev/stdout"] {
-            check("--gif", Path::new(name), Some("gif")).unwrap();
+            check("--gif", Path::new(name), &["gif"]).unwrap();
         }
     }
 }

@@ -29,9 +29,9 @@ pub fn extend(dir: &Path, steps: u64, keep_schedules: bool) -> Outcome<Plan> {
     let words = schedules.join(" and ");
     let anew =
         format!("train a run of {steps} steps in another directory (ive train … --steps {steps} --run DIR)");
-    if schedules.contains(&"learning_rate_linear") {
+    if let Some(key) = spent(&plan, &schedules) {
         return Err(Failure::config(format!(
-            "{here} cannot be made longer: with learning_rate_linear its learning rate reaches zero at step {}; {anew}",
+            "{here} cannot be made longer: with {key} its learning rate reaches zero at step {}; {anew}",
             plan.schedule_steps.unwrap_or(plan.steps)
         )));
     }
@@ -55,4 +55,11 @@ pub fn extend(dir: &Path, steps: u64, keep_schedules: bool) -> Outcome<Plan> {
     disk.replace(&dir.join(config::FILE), longer.text()?.as_bytes())?;
     disk.remove(&dir.join(RESULT))?;
     Ok(longer)
+}
+
+/// The setting with which the learning rate is zero at the end of its schedule, if one has that.
+fn spent(plan: &Plan, schedules: &[&'static str]) -> Option<&'static str> {
+    let is_zero = |key: &str| plan.settings.get(key).and_then(toml::Value::as_float) == Some(0.0);
+    let ends = |key: &&str| *key == "learning_rate_linear" || (*key == "learning_rate_final" && is_zero(key));
+    schedules.iter().copied().find(ends)
 }

@@ -102,7 +102,8 @@ impl Status {
             return Ok(());
         }
         if let Ok(lines) = metrics_on(disk, &self.dir) {
-            self.return_100 = lines.last().and_then(|(_, values)| values.get("return_100").copied());
+            // The last line may be that of an evaluation.
+            self.return_100 = lines.iter().rev().find_map(|(_, values)| values.get("return_100").copied());
         }
         self.step = newest_step(disk, &self.dir, &plan)?;
         self.state = State::Resumable;

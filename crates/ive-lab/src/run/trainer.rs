@@ -321,9 +321,11 @@ impl<'a> Trainer<'a> {
         if self.session.tells_lines() && self.told.0.elapsed() >= TELL_EVERY {
             let rate = (step - self.told.1) as f64 / self.told.0.elapsed().as_secs_f64();
             self.told = (Instant::now(), step);
+            // Updates of pictures take long; while they do, nobody can tell.
             let left = total.saturating_sub(step) as f64 / rate / 60.0;
+            let left = if rate > 0.0 { format!(", {left:.0} min left") } else { String::new() };
             self.session.say(&format!(
-                "{}: step {step} of {total}, return {mean}, {rate:.0} steps/s, {left:.0} min left",
+                "{}: step {step} of {total}, return {mean}, {rate:.0} steps/s{left}",
                 self.dir.display()
             ));
         }

@@ -104,7 +104,9 @@ impl GuardFile {
         };
         let file = held_out.file.display();
         let guard = guard.map_err(|e| match e {
-            ive::Error::OutOfRange { .. } => Failure::usage(format!("--rate: {e}")),
+            ive::Error::OutOfRange { .. } | ive::Error::NotBetween { .. } => {
+                Failure::usage(format!("--rate: {e}"))
+            }
             e => Failure::data(format!("{file}: {e}")),
         })?;
         let count = |episodes: &Vec<usize>| episodes.iter().collect::<std::collections::BTreeSet<_>>().len();
@@ -167,12 +169,18 @@ pub fn pick(columns: &Columns, score: &str, file: &Path) -> Outcome<Vec<f64>> {
     Ok(found.iter().map(|x| sign * x).collect())
 }
 
-/// The scores in a file, made by the rule if it holds predictions; and whether it did.
-pub fn columns(path: &Path, rule: &Rule) -> Outcome<(Columns, bool)> {
+/// The scores in a file, made by the rule if it holds predictions; and whether it did. Without a rule predictions are refused.
+pub fn columns(path: &Path, rule: Option<&Rule>) -> Outcome<(Columns, bool)> {
     let logged = Logged::open(path)?;
     if !logged.has_predictions() {
         return Ok((Columns::read(path, logged)?, false));
     }
+    let rule = rule.ok_or_else(|| {
+        Failure::usage(format!(
+            "{} holds predictions, and the guard was calibrated on scores: score the file first (ive score), as those were",
+            path.display()
+        ))
+    })?;
     let mut source = Source::of(path, logged, rule.convention)?;
     Ok((super::scoring::score(&mut source, rule)?.columns()?, true))
 }

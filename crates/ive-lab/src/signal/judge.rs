@@ -1,11 +1,12 @@
 //! How well scores tell states out of distribution from ordinary ones, on the user's own data.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ive::{ClusterBootstrap, Detection, Estimate, Ranking, RiskCoverage, Rng};
 use serde::Serialize;
 
-use super::source::Columns;
+use super::source::{Columns, NO_SCORES};
 use crate::exit::{Failure, Outcome};
 use crate::output::layout;
 use crate::report::number::{fixed, ranged};
@@ -13,10 +14,8 @@ use crate::report::table::Table;
 
 /// With fewer episodes a bootstrap interval is too narrow to be believed.
 pub const MIN_EPISODES: usize = 10;
-/// The stream of resampling, the same for every score.
-const SEED: u64 = 95;
-/// Columns that are no scores.
-const NO_SCORES: [&str; 2] = ["episode", "error"];
+/// The stream of resampling, the same for every score: differences between scores are then not those of the draw.
+pub const SEED: u64 = 95;
 
 /// A number, with its 95 % interval if there are enough episodes for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -249,10 +248,16 @@ impl Risk {
         let (mut errors, mut episodes) = (a.to_vec(), inside.to_vec());
         if let Some(b) = b {
             errors.extend_from_slice(b);
-            // Episodes of the two files are different ones, unless states are paired.
-            let beyond =
-                if sides.paired { 0 } else { inside.iter().max().map_or(0, |last| last.wrapping_add(1)) };
-            episodes.extend(outside.iter().map(|e| e.wrapping_add(beyond)));
+            // Episodes of the two files are different ones, unless states are paired: those of the first then count for both.
+            if sides.paired {
+                episodes.extend_from_slice(inside);
+            } else {
+                let [taken, names] =
+                    [inside, outside].map(|all| all.iter().copied().collect::<BTreeSet<usize>>());
+                let free = (0..).filter(|name| !taken.contains(name));
+                let renamed: BTreeMap<usize, usize> = names.into_iter().zip(free).collect();
+                episodes.extend(outside.iter().map(|name| renamed[name]));
+            }
         }
         let bootstrap = bootstrap(&[&episodes], sides.replicates)?;
         Ok(Some(Self { errors, both: b.is_some(), bootstrap }))

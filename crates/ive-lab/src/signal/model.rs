@@ -55,7 +55,7 @@ mod live {
     use ive_onnx::{Actions, OnnxError, OnnxModel, States, score, score_actions};
 
     use super::super::npy::{Array, shape};
-    use super::super::source::{Chunk, Logged, Maker, Source};
+    use super::super::source::{Chunk, Logged, Maker, Source, refuse_stray};
     use super::{Failure, ModelArgs, Outcome};
 
     /// States that are rolled out at a time: enough for the engine, few enough for the memory.
@@ -160,6 +160,7 @@ mod live {
             }
             let batch = batch.unwrap_or(0);
             let along = |(_, array): &(String, Array)| array.axes() == 1 && array.size().0 == batch;
+            refuse_stray(&others, &along, batch)?;
             let (names, carried) = others.into_iter().filter(along).unzip();
             Ok(Self { arrays, batch, carried, names })
         }

@@ -17,7 +17,7 @@ mod columns {
 
     use super::super::results::Results;
     use super::super::spool::Bytes;
-    use super::super::table::Rows;
+    use super::super::table::{Rows, is_numeric};
     use crate::exit::{Failure, Outcome};
 
     /// A Parquet file, one group of rows after the other.
@@ -54,6 +54,13 @@ mod columns {
             numbers && column.max_rep_level() == 0 && column.path().parts().len() == 1
         };
         let columns: Vec<usize> = (0..schema.num_columns()).filter(flat).collect();
+        let words = (0..schema.num_columns()).filter(|i| !columns.contains(i)).map(|i| schema.column(i));
+        if let Some(column) = words.into_iter().find(|column| is_numeric(column.name())) {
+            let name = column.name();
+            return Err(Failure::data(format!(
+                "cannot read {file}: the column `{name}` does not hold numbers"
+            )));
+        }
         let names = columns.iter().map(|&i| schema.column(i).name().to_owned()).collect();
         Ok(Box::new(Parquet {
             file: file.to_owned(),
@@ -182,7 +189,7 @@ mod refused {
 
     use super::super::results::Results;
     use super::super::spool::Bytes;
-    use super::super::table::Rows;
+    use super::super::table::{Rows, is_numeric};
     use crate::exit::{Failure, Outcome};
 
     /// Refuses to read.

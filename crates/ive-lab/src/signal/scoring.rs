@@ -32,6 +32,11 @@ impl Rule {
         let members = self.members.clone().map_or_else(|| Members::new(0..=horizon), Ok);
         let members =
             members.map_err(|e| Failure::data(format!("the predictions have {horizon} steps: {e}")))?;
+        if members.len() < 2 {
+            return Err(Failure::data(format!(
+                "σ is the spread of two members or more, and these predictions have only {members}; log some imagined steps"
+            )));
+        }
         if members.horizon() > horizon {
             return Err(Failure::usage(format!(
                 "--members: there are predictions for k=0..{horizon}, not {members}"
@@ -55,14 +60,11 @@ impl Rule {
 /// Scores all states of a source.
 pub fn score(source: &mut Source, rule: &Rule) -> Outcome<Results> {
     let (members, gamma) = (rule.members(source.horizon)?, rule.gamma(source.has_discounts)?);
-    if members.len() <= rule.ddof {
-        return Err(Failure::usage(format!("--ddof {} needs more than {} member", rule.ddof, members.len())));
-    }
     let mut results = Results::new(members, rule.beta.is_some(), &source.carried);
     while let Some(chunk) = source.next(CHUNK)? {
         let before = results.states();
         add(&chunk, gamma, rule, &mut results).map_err(|e| match e {
-            Wrong::Number(e) => Failure::data(format!("in the predictions for states from {before} on: {e}")),
+            Wrong::Number(e) => Failure::data(located(&e, before, chunk.width)),
             Wrong::Disk(e) => Failure::io(format!("cannot keep the scores: {e}")),
         })?;
     }
@@ -70,6 +72,21 @@ pub fn score(source: &mut Source, rule: &Rule) -> Outcome<Results> {
         return Err(Failure::data("there are no states in the predictions"));
     }
     Ok(results)
+}
+
+/// Which number of which state is not finite; states are counted from 0 through the whole file.
+fn located(error: &ive::Error, before: usize, width: usize) -> String {
+    let ive::Error::NotFinite { what, index, value } = error else {
+        return format!("in the predictions for states from {before} on: {error}");
+    };
+    let (k, state) = (index / width, before + index % width);
+    let which = match *what {
+        "values [k + 1, batch]" => format!("the value after {k} steps"),
+        "rewards [k, batch]" => format!("the reward of step {}", k + 1),
+        "discounts [k, batch]" => format!("the discount of step {}", k + 1),
+        other => other.to_owned(),
+    };
+    format!("state {state}: {which} is {value}, not a finite number")
 }
 
 enum Wrong {

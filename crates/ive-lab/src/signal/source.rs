@@ -17,9 +17,9 @@ use crate::exit::{Failure, Outcome};
 #[serde(rename_all = "snake_case")]
 pub enum Convention {
     /// Rewards are those of the steps, and the value of a state does not contain the reward of arriving there (MuZero,
-    /// Muesli, value prediction networks, TD-MPC)
+    /// Muesli, value prediction networks, TD-MPC2, DreamerV3)
     Transition,
-    /// Rewards are those of the states, and the value of a state contains its own reward (Dreamer)
+    /// Rewards are those of the states, and the value of a state contains its own reward (DreamerV1, DreamerV2)
     State,
 }
 
@@ -27,6 +27,8 @@ pub enum Convention {
 pub const RESERVED: [&str; 6] = ["members", "k", "mean", "std", "relative", "score"];
 /// Letters of the names of a file in a message.
 const NAMES: usize = 100;
+/// What is known of states and is no score: whole numbers that say which states belong together, and how wrong a value was.
+pub const NO_SCORES: [&str; 2] = ["episode", "error"];
 /// Names of predictions.
 const PREDICTIONS: [&str; 3] = ["rewards", "values", "discounts"];
 
@@ -252,6 +254,7 @@ impl Source {
         let along = |(name, array): &(String, Array)| {
             array.axes() == 1 && array.size().0 == batch && !name.is_empty()
         };
+        refuse_stray(&others, &along, batch)?;
         let (names, carried): (Vec<String>, Vec<Array>) = others.into_iter().filter(along).unzip();
         refuse_reserved(&names)?;
         Ok(Self {
@@ -345,7 +348,12 @@ impl Source {
 /// The rows of the rewards that count, when there are `steps` rows and values of `horizon` + 1 states.
 fn reward_rows(steps: usize, horizon: usize, convention: Option<Convention>) -> Result<Range<usize>, String> {
     match (steps, convention) {
-        (n, _) if n == horizon => Ok(0..horizon),
+        (n, None) if n == horizon => Ok(0..horizon),
+        (n, Some(_)) if n == horizon => Err(
+            ": a reward for each step, so the choice has been made already, and --convention would change nothing; leave it out \
+             (docs/traps.md)"
+                .to_owned(),
+        ),
         (n, Some(Convention::State)) if n == horizon + 1 => Ok(0..horizon),
         (n, Some(Convention::Transition)) if n == horizon + 1 => Ok(1..horizon + 1),
         (n, None) if n == horizon + 1 => Err(
@@ -353,6 +361,23 @@ fn reward_rows(steps: usize, horizon: usize, convention: Option<Convention>) -> 
                 .to_owned(),
         ),
         _ => Err("; there must be one value more than rewards".to_owned()),
+    }
+}
+
+/// Episodes and errors that do not fit the states would be missed without a word, and with them what a guard promises.
+pub fn refuse_stray(
+    others: &[(String, Array)],
+    along: &impl Fn(&(String, Array)) -> bool,
+    batch: usize,
+) -> Outcome {
+    match others.iter().find(|other| NO_SCORES.contains(&other.0.as_str()) && !along(other)) {
+        None => Ok(()),
+        Some((name, array)) => {
+            let shape = shape(&array.header.shape);
+            Err(Failure::data(format!(
+                "`{name}` is {shape}; it must be [{batch}], one number for each state"
+            )))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use super::npy::ReadSeek;
+use super::source::NO_SCORES;
 use crate::exit::{Failure, Outcome};
 
 /// No line of a table of numbers is longer.
@@ -61,9 +62,20 @@ impl Csv {
         let first = csv.first.clone().unwrap_or_default();
         let mut cells = first.split(',').map(cell);
         let is_word = |text: &str| text.starts_with(char::is_alphabetic) && text.parse::<f64>().is_err();
-        csv.columns = all.into_iter().map(|name| (name, !cells.next().is_some_and(is_word))).collect();
+        for name in all {
+            let cell = cells.next().unwrap_or_default();
+            if is_word(cell) && is_numeric(&name) {
+                return Err(csv.no_number(cell, &name));
+            }
+            csv.columns.push((name, !is_word(cell)));
+        }
         csv.names = csv.columns.iter().filter(|column| column.1).map(|column| column.0.clone()).collect();
         Ok(csv)
+    }
+
+    fn no_number(&self, cell: &str, name: &str) -> Failure {
+        let (file, at) = (&self.file, self.line);
+        Failure::data(format!("cannot read {file}: line {at} has `{cell}` for `{name}`, which is no number"))
     }
 
     /// The next line that is not empty, without its end.
@@ -94,6 +106,15 @@ impl Csv {
     }
 }
 
+/// Whether a column of this name holds numbers: predictions, `value_0`, `reward_1`, `discount_1`, …, episodes or errors.
+pub fn is_numeric(name: &str) -> bool {
+    let numbered = ["value_", "reward_", "discount_"]
+        .iter()
+        .filter_map(|start| name.strip_prefix(start))
+        .any(|number| number.parse::<usize>().is_ok());
+    numbered || NO_SCORES.contains(&name)
+}
+
 /// A cell without spaces and quotes around it.
 fn cell(text: &str) -> &str {
     text.trim().trim_matches('"')
@@ -113,12 +134,7 @@ impl Rows for Csv {
             for (name, is_number) in &self.columns {
                 let cell = cells.next().unwrap_or("");
                 let Some(column) = is_number.then(|| places.next()).flatten() else { continue };
-                column.push(cell.parse::<f64>().map_err(|_| {
-                    let (file, at) = (&self.file, self.line);
-                    Failure::data(format!(
-                        "cannot read {file}: line {at} has `{cell}` for `{name}`, which is no number"
-                    ))
-                })?);
+                column.push(cell.parse::<f64>().map_err(|_| self.no_number(cell, name))?);
             }
             if cells.next().is_some() {
                 let (file, at, width) = (&self.file, self.line, self.columns.len());

@@ -152,7 +152,7 @@ fn judge(last: Option<&Seen>, locked: bool) -> (State, Option<String>) {
         Some(end) => (State::Stopped, Some(end.message.clone()).filter(|_| end.code != 75)),
         None if locked => (State::Running, who),
         None if last.owner.as_ref().is_none_or(|owner| !owner.is_here())
-            && SystemTime::now().duration_since(last.beat).is_ok_and(|age| age < STALE) =>
+            && SystemTime::now().duration_since(last.beat).unwrap_or_default() < STALE =>
         {
             (State::Running, who)
         }

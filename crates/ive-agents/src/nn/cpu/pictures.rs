@@ -80,36 +80,6 @@ fn for_each_pixel(pool: &Pool, mut each: impl FnMut(usize, usize)) {
     });
 }
 
-/// The mean over each window; what lies beside the picture counts as zero.
-pub fn average(pictures: &[f32], pool: &Pool, out: &mut [f32]) {
-    let ((places, _), channels) = (sizes(pool), pool.picture[2]);
-    let (size, share) = (pool.picture.iter().product::<usize>(), share(pool));
-    out.fill(0.0);
-    for (picture, out) in pictures.chunks_exact(size).zip(out.chunks_exact_mut(places * channels)) {
-        for_each_pixel(pool, |place, at| {
-            let to = &mut out[place * channels..][..channels];
-            to.iter_mut().zip(&picture[at..]).for_each(|(y, x)| *y += share * x);
-        });
-    }
-}
-
-/// Its gradient.
-pub fn average_back(d: &[f32], pool: &Pool, pictures: &mut [f32]) {
-    let ((places, _), channels) = (sizes(pool), pool.picture[2]);
-    let (size, share) = (pool.picture.iter().product::<usize>(), share(pool));
-    pictures.fill(0.0);
-    for (picture, d) in pictures.chunks_exact_mut(size).zip(d.chunks_exact(places * channels)) {
-        for_each_pixel(pool, |place, at| {
-            let from = &d[place * channels..][..channels];
-            picture[at..].iter_mut().zip(from).for_each(|(x, d)| *x += share * d);
-        });
-    }
-}
-
-fn share(pool: &Pool) -> f32 {
-    1.0 / (pool.window[0] * pool.window[1]) as f32
-}
-
 /// Channels that are compared at a time.
 const CHANNELS: usize = 8;
 

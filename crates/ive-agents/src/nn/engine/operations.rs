@@ -79,11 +79,6 @@ impl Graph for Engine {
         self.keep(activated(y, layer.activation))
     }
 
-    fn average_pool(&mut self, pool: &Pool, x: Var) -> Var {
-        let y = pictures::average(self.var(x), pool);
-        self.keep(y)
-    }
-
     fn max_pool(&mut self, pool: &Pool, x: Var) -> Var {
         let y = pictures::largest(self.var(x), pool);
         self.keep(y)

@@ -41,8 +41,8 @@ pub(super) struct TraceArgs {
     /// `random`; walker: also `zero`.
     #[arg(long, default_value = "random", value_name = "FILE|random|zero")]
     pub(super) actions: String,
-    /// How many steps [default: all of the file, or 1000].
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, u64::MAX))]
+    /// How many steps, at most ten million [default: all of the file, or 1000].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<usize>(1, 10_000_000))]
     pub(super) steps: Option<usize>,
     /// Walker: a file with the nine positions in which episodes start [default: at random].
     #[arg(long, value_name = "FILE")]

@@ -15,7 +15,7 @@ pub fn gather(dir: &Path, out: Option<&Path>, partial: bool, allow_mixed: bool, 
         out.is_some_and(|path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending)))
     };
     if let Some(path) = out.filter(|path| !file::is_stdout(path)) {
-        file::check("--out", path, Some(if json || ends("json") { "json" } else { "csv" }))?;
+        file::check("--out", path, &[if json || ends("json") { "json" } else { "csv" }])?;
     }
     let gathered = verified(&sweep, partial, allow_mixed)?;
     let bytes = if json || ends("json") { gathered.json(&sweep) } else { gathered.csv(&sweep).into_bytes() };

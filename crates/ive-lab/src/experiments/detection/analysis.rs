@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ive::{StratifiedMean, mean};
+use ive::mean;
 use ive_envs::minatar::Game;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::{figures, tables};
 use crate::claim::{Claim, MIN_SEEDS, UNBOUNDED, Verdict, interval};
 use crate::exit::Outcome;
 use crate::experiments::minatar::published::title;
-use crate::experiments::ours;
+use crate::experiments::runs::compare::average;
 use crate::report::Findings;
 use crate::report::table::grouped;
 use crate::report::unit::Unit;
@@ -33,16 +33,8 @@ pub struct Effect {
 impl Effect {
     /// None while a game has no run.
     pub fn of(strata: &[Vec<f64>]) -> Outcome<Option<Self>> {
-        if strata.is_empty() || strata.iter().any(Vec::is_empty) {
-            return Ok(None);
-        }
-        let means: Vec<f64> = strata.iter().map(|runs| mean(runs)).collect();
-        let interval = if strata.iter().any(|runs| runs.len() < 2) {
-            UNBOUNDED
-        } else {
-            ours(StratifiedMean::new(strata).and_then(|m| m.interval(0.95)))?
-        };
-        Ok(Some(Self { mean: mean(&means), interval, runs: strata.iter().map(Vec::len).sum() }))
+        let runs = strata.iter().map(Vec::len).sum();
+        Ok(average(strata)?.map(|(mean, interval)| Self { mean, interval, runs }))
     }
 
     /// Why it decides nothing, if that is so.
@@ -382,6 +374,7 @@ mod tests {
     #[test]
     fn few_seeds_decide_nothing() {
         let found = findings(&settings(3), &answers(3), &[]).unwrap();
+        assert!(found.claims.len() > 5);
         for claim in &found.claims {
             assert_eq!(claim.verdict, Verdict::NotDecided, "{}", claim.claim);
             assert!(claim.undecided.as_ref().unwrap().starts_with("too few seeds: 9 runs"));

@@ -17,7 +17,7 @@ use crate::run::agents::failed;
 /// Episodes that set the threshold, and those that are compared: numbers that do not meet.
 const HELD_OUT: usize = 1 << 20;
 const COMPARED: usize = 1 << 21;
-/// Long enough for every game but Freeway, whose episodes end by themselves.
+/// Episodes are cut off here; those of Freeway end by themselves before.
 const MAX_STEPS: u64 = 3000;
 
 /// Episodes of one kind.

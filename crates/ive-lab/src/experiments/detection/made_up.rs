@@ -1,11 +1,9 @@
 //! Answers that no agent gave, for tests of the analysis.
 
-use ive_envs::minatar::Game;
-
 use super::detectors::Detector;
 use super::guarded::Played;
 use super::survey::{Asked, Found, Risk};
-use super::sweep::{BASE, Cell, Settings};
+use super::sweep::{Cell, Settings};
 
 /// Three games, two lengths.
 pub fn settings(seeds: u64) -> Settings {
@@ -61,6 +59,5 @@ pub fn answers(seeds: u64) -> Vec<(Cell, Asked)> {
             },
         ));
     }
-    assert!(all.iter().all(|(cell, _)| cell.variant == BASE && Game::ALL.contains(&cell.game)));
     all
 }

@@ -65,7 +65,7 @@ impl Planned for Settings {
         };
         let questions: Vec<Question<Cell>> =
             questions.into_iter().filter(|q| kept.to(q).is_some() || returned(&q.item).is_some()).collect();
-        let answers = kept.all(
+        let (answers, unasked) = kept.all(
             session.bar("detection", questions.len(), "agents asked"),
             session,
             &questions,
@@ -75,7 +75,7 @@ impl Planned for Settings {
                 let (_, mut agent) = load(&store.root().join("runs").join(cell.name()))?;
                 ask(self, cell, agent.as_mut(), greedy)
             },
-        )?;
+        );
         // Sums and files are in the order of the settings, whatever thread had which.
         let of = |name: &str| questions.iter().find(|q| q.name == name).map(|q| q.item.clone());
         let answers: Vec<(Cell, Asked)> =
@@ -84,15 +84,16 @@ impl Planned for Settings {
         let seeds: Vec<Question<u64>> = (0..self.grid_seeds)
             .map(|seed| Question { name: seed.to_string(), asked: asked.clone(), item: seed })
             .collect();
-        let grid = Answers::open(&store.part(GRID))?.all(
+        let (grid, unwalked) = Answers::open(&store.part(GRID))?.all(
             session.bar("detection", seeds.len(), "gridworlds walked"),
             session,
             &seeds,
             |&seed| gridworld::seed(seed, self.grid_walks as usize, self.guard_rate),
-        )?;
+        );
         let grid: Vec<gridworld::Outcome> = grid.into_iter().map(|(_, found)| found).collect();
         let findings =
             if answers.is_empty() { None } else { Some(analysis::findings(self, &answers, &grid)?) };
-        Ok(Judged { findings, failure: fleet.summed_up(failed, total) })
+        let failure = fleet.summed_up(failed, total).or(unasked).or(unwalked);
+        Ok(Judged { findings, failure })
     }
 }

@@ -111,7 +111,8 @@ impl Settings {
         Ok(self)
     }
 
-    /// What runs and what was asked of them depend on. More variants, games, seeds and lengths leave both as they are.
+    /// What runs depend on. More variants, games, seeds and lengths leave them as they are, and all but a longer training leave
+    /// what was asked of them, too.
     pub fn identity(&self) -> Value {
         json!({
             "agent": self.agent,

@@ -130,7 +130,11 @@ fn relative_returns(view: &View<'_>, variant: &str, steps: u64) -> Vec<Vec<f64>>
     let [changed, base] = [variant, BASE].map(|v| view.strata(v, steps, &|asked| Some(asked.greedy)));
     let pairs = paired(&changed, &base);
     let usual = base.iter().map(|runs| ive::mean(&runs.iter().map(|run| run.1).collect::<Vec<_>>()));
-    pairs.into_iter().zip(usual).map(|(runs, usual)| runs.iter().map(|x| x / usual).collect()).collect()
+    // Shares of nothing are no number.
+    let shares = |(runs, usual): (Vec<f64>, f64)| -> Vec<f64> {
+        if usual > 0.0 { runs.iter().map(|x| x / usual).collect() } else { Vec::new() }
+    };
+    pairs.into_iter().zip(usual).map(shares).collect()
 }
 
 /// What the agents are worth.
@@ -144,7 +148,7 @@ fn returns(view: &View<'_>) -> Table {
             let errors = view.strata(variant, steps, &|asked| Some(asked.error));
             let average = |runs: &[(u64, f64)]| {
                 let values: Vec<f64> = runs.iter().map(|run| run.1).collect();
-                if values.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&values) }
+                mean_and_error(&values)
             };
             let cells = greedy.iter().zip(&errors).map(|(g, e)| {
                 let error = average(e).0;

@@ -16,6 +16,7 @@ use crate::claim::{Claim, Verdict};
 use crate::exit::{Failure, Outcome};
 use crate::experiments::runs::compare::{Comparison, Resampling, compare, iqm, paired, ranged};
 use crate::experiments::runs::record::Measure;
+use crate::experiments::runs::size;
 use crate::report::{Findings, table::grouped, unit::Unit};
 
 /// The stream of the bootstrap.
@@ -103,13 +104,7 @@ pub fn findings(
 fn scale(settings: &Settings, records: &[Record]) -> Outcome<String> {
     let (games, methods) = (settings.games()?.len(), settings.methods()?.len());
     let planned = settings.cells()?.len();
-    let times = published::STEPS as f64 / settings.steps as f64;
-    let size = match () {
-        () if times >= 1.5 => format!("{times:.0} times fewer than the paper's"),
-        () if times > 1.0 => "fewer than the paper's".to_owned(),
-        () if times < 1.0 => "more than the paper's".to_owned(),
-        () => "as many as the paper's".to_owned(),
-    };
+    let size = size(settings.steps, published::STEPS);
     let mut out = format!(
         "{} steps per run, {size} {}; {} seed{} (the paper: {}); {games} of 5 games, {methods} of 4 agents; agents with the settings of \
          their preset {}.",

@@ -16,7 +16,7 @@ use super::sweep::{Cell, Settings};
 use crate::eval::episode;
 use crate::exit::Outcome;
 use crate::experiments::ours;
-use crate::experiments::runs::answers::{Answers, Question};
+use crate::experiments::runs::answers::{Answered, Answers, Question};
 use crate::experiments::value_of;
 use crate::progress::Session;
 use crate::run::checkpoint::FOLDER;
@@ -27,6 +27,8 @@ use crate::store::Store;
 pub const DEEPEST: usize = 5;
 /// Episodes are cut off here; those of Freeway end by themselves before.
 const MAX_STEPS: u64 = 3000;
+/// Where an episode was cut off, the last steps are left out: what their returns lack weighs more than this.
+const NEGLIGIBLE: f64 = 1e-3;
 /// The store of answers, beside the runs.
 const STORE: &str = "depths";
 
@@ -56,11 +58,17 @@ fn depths(members: &[Vec<f64>], realised: &[f64]) -> Depths {
 
 /// Lets an agent play.
 fn ask(settings: &Settings, cell: &Cell, agent: &mut dyn Agent) -> Outcome<Depths> {
-    let members = ours(Members::new(1..=DEEPEST))?;
+    let trained = settings.plan(*cell)?.settings.get("prediction").and_then(toml::Value::as_integer);
+    let deepest = trained.map_or(DEEPEST, |n| DEEPEST.min(n as usize));
+    let members = ours(Members::new(1..=deepest))?;
+    // γᵗ < NEGLIGIBLE from here on.
+    let tail = (NEGLIGIBLE.ln() / agent.summary().discount.ln()).ceil() as usize;
     let manner = Manner { max_steps: MAX_STEPS, members: Some(members), ..Manner::default() };
     let (mut said, mut realised) = (Vec::new(), Vec::new());
     for number in 0..settings.plan_episodes as usize {
-        for step in episode::play(agent, cell.method.word(), cell.seed, &manner, number)?.steps {
+        let episode = episode::play(agent, cell.method.word(), cell.seed, &manner, number)?;
+        let lacking = if episode.cut_off { tail } else { 0 };
+        for step in &episode.steps[..episode.steps.len().saturating_sub(lacking)] {
             said.extend(step.members.as_ref().map(|m| m.values().to_vec()));
             realised.push(step.realised);
         }
@@ -74,9 +82,9 @@ pub fn of_all(
     store: &Store,
     session: &Session,
     records: &[Record],
-) -> Outcome<Vec<(Cell, Depths)>> {
+) -> Outcome<Answered<(Cell, Depths)>> {
     if settings.plan_episodes == 0 {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let kept: Answers<Depths> = Answers::open(&store.part(STORE))?;
     let dir = |cell: &Cell| store.root().join("runs").join(name(cell));
@@ -85,19 +93,20 @@ pub fn of_all(
     for record in records.iter().filter(|r| r.cell.method != Method::Dqn) {
         let cell = record.cell;
         let trained = value_of(&settings.plan(cell)?.settings)?;
-        let asked = json!({ "episodes": settings.plan_episodes, "steps": record.steps, "oxygen_flash": settings.oxygen_flash, "trained": trained });
+        let asked = json!({ "episodes": settings.plan_episodes, "steps": record.steps, "oxygen_flash": settings.oxygen_flash, "negligible": NEGLIGIBLE, "trained": trained });
         let question = Question { name: name(&cell), asked, item: cell };
         if kept.to(&question).is_some() || there(&dir(&cell)) {
             questions.push(question);
         }
     }
     let bar = session.bar("minatar", questions.len(), "agents asked");
-    let answers = kept.all(bar, session, &questions, |cell| {
+    let (answers, failure) = kept.all(bar, session, &questions, |cell| {
         let (_, mut agent) = load(&dir(cell))?;
         ask(settings, cell, agent.as_mut())
-    })?;
+    });
     let of = |name: &str| questions.iter().find(|q| q.name == name).map(|q| q.item);
-    Ok(answers.into_iter().filter_map(|(name, depths)| Some((of(&name)?, depths))).collect())
+    let found = answers.into_iter().filter_map(|(name, depths)| Some((of(&name)?, depths)));
+    Ok((found.collect(), failure))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn finals(records: &[Record], games: &[Game], methods: &[Method]) -> Outcome<Fig
             };
             let score = |measure| {
                 let runs: Vec<f64> = of(records, game, method).filter_map(|r| r.score(measure)).collect();
-                if runs.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&runs) }
+                mean_and_error(&runs)
             };
             add(Marker::Circle, -0.22, score(Measure::Training));
             add(Marker::Square, 0.0, score(Measure::Greedy));

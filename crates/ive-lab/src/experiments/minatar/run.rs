@@ -42,11 +42,12 @@ impl Planned for Settings {
 
     /// Makes all runs that are not finished yet and judges those that are.
     fn run(&self, store: &Store, session: &Session) -> Outcome<Judged> {
-        let (records, failure) = make(self, store, session, &|cell| self.plan(*cell))?;
+        let (records, mut failure) = make(self, store, session, &|cell| self.plan(*cell))?;
         let findings = if records.is_empty() {
             None
         } else {
-            let depths = depths::of_all(self, store, session, &records)?;
+            let (depths, unasked) = depths::of_all(self, store, session, &records)?;
+            failure = failure.or(unasked);
             Some(analysis::findings(self, records, &depths, &analysis::scales(self)?)?)
         };
         Ok(Judged { findings, failure })

@@ -13,7 +13,7 @@ use crate::experiments::runs::record::{Measure, curve};
 use crate::report::table::{Table, grouped};
 
 fn over_seeds(values: Vec<f64>) -> (f64, f64) {
-    if values.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&values) }
+    mean_and_error(&values)
 }
 
 /// Mean and standard error of the score of an agent on a game; not a number without runs.

@@ -10,7 +10,7 @@ use super::reading::By;
 use super::run::Tested;
 use super::sweep::{Settings, Variant};
 use crate::exit::Outcome;
-use crate::experiments::ours;
+use crate::experiments::runs::compare::average;
 use crate::experiments::runs::record::{curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Line, Marker, Panel};
 
@@ -120,14 +120,7 @@ fn gaps(settings: &Settings, runs: &[Tested], games: &[Game]) -> Outcome<Option<
             let mut dots = Vec::new();
             for (variant, _) in VARIANTS {
                 let all = per_run(&of(runs, game, levels, variant), |t| t.gap(judged.score));
-                dots.push(match all.len() {
-                    0 => None,
-                    1 => Some((all[0], (f64::NAN, f64::NAN))),
-                    _ => {
-                        let found = ours(ive::StratifiedMean::new(std::slice::from_ref(&all)))?;
-                        Some((found.mean, ours(found.interval(0.95))?))
-                    }
-                });
+                dots.push(average(&[all])?);
             }
             lines.push(Line { label: format!("{}, {levels} levels", game.name()), dots });
         }

@@ -130,11 +130,6 @@ impl Tested {
         self.means(score, By::Agent).map(Pair::log_ratio).filter(|x| x.is_finite())
     }
 
-    /// ln of mean σ on unseen levels.
-    pub fn log_unseen(&self, score: &str) -> Option<f64> {
-        self.means(score, By::Agent).map(|pair| pair.unseen.ln()).filter(|x| x.is_finite())
-    }
-
     /// States of unseen levels ranked against states of training levels by a score.
     pub fn ranking(&self, score: &str, by: By) -> Outcome<Option<Ranking>> {
         let [seen, unseen] = by.sets().map(|set| self.set(set).score(score));

@@ -16,7 +16,7 @@ use crate::experiments::runs::record::curve;
 use crate::report::table::{Table, plus_minus};
 
 fn over_seeds(all: Vec<f64>) -> (f64, f64) {
-    if all.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(&all) }
+    mean_and_error(&all)
 }
 
 fn shown((mean, error): (f64, f64)) -> String {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::progress::Session;
 use crate::store::{SeedLog, Store};
 
@@ -20,6 +20,9 @@ pub struct Question<Item> {
     pub asked: Value,
     pub item: Item,
 }
+
+/// What could be worked out, and why the first of the others failed.
+pub type Answered<T> = (Vec<T>, Option<Failure>);
 
 /// What is kept: an answer, under what was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,14 +61,14 @@ impl<T: Serialize + DeserializeOwned + Clone + Send + Sync> Answers<T> {
     }
 
     /// All answers in the order of the questions; those that are missing are worked out, several at a time. After a request to stop
-    /// none is begun.
+    /// none is begun. One that cannot be worked out leaves the others alone.
     pub fn all<Item: Sync>(
         &self,
         bar: ProgressBar,
         session: &Session,
         questions: &[Question<Item>],
         answer: impl Fn(&Item) -> Outcome<T> + Sync,
-    ) -> Outcome<Vec<(String, T)>> {
+    ) -> Answered<(String, T)> {
         let one = |question: &Question<Item>| {
             let found = match self.to(question) {
                 Some(known) => known.clone(),
@@ -80,9 +83,16 @@ impl<T: Serialize + DeserializeOwned + Clone + Send + Sync> Answers<T> {
             bar.inc(1);
             Ok(Some((question.name.clone(), found)))
         };
-        let all: Vec<Option<(String, T)>> = questions.par_iter().map(one).collect::<Outcome<_>>()?;
+        let all: Vec<Outcome<Option<(String, T)>>> = questions.par_iter().map(one).collect();
         bar.finish_and_clear();
-        Ok(all.into_iter().flatten().collect())
+        let (mut answers, mut failure) = (Vec::new(), None);
+        for one in all {
+            match one {
+                Ok(found) => answers.extend(found),
+                Err(why) => failure = failure.or(Some(why)),
+            }
+        }
+        (answers, failure)
     }
 }
 
@@ -110,12 +120,26 @@ mod tests {
                 Ok(2 * n)
             };
             let kept: Answers<u64> = Answers::open(&store.part("answers")).unwrap();
-            kept.all(ProgressBar::hidden(), &session, &questions, twice).unwrap()
+            kept.all(ProgressBar::hidden(), &session, &questions, twice).0
         };
         let expected = [("3".to_owned(), 6), ("1".to_owned(), 2)];
         for (asked, count) in [(0, 2), (0, 2), (1, 4), (0, 4)] {
             assert_eq!(ask(asked), expected);
             assert_eq!(worked.load(Ordering::Relaxed), count);
         }
+    }
+
+    /// One that cannot be worked out does not take the others with it.
+    #[test]
+    fn a_failure_leaves_the_others_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), &json!({}), false).unwrap();
+        let session = Session::silent(&Arc::new(AtomicBool::new(false)));
+        let kept: Answers<u64> = Answers::open(&store.part("answers")).unwrap();
+        let questions = [1, 2, 3].map(|n: u64| Question { name: n.to_string(), asked: json!(0), item: n });
+        let odd = |n: &u64| if n % 2 == 1 { Ok(*n) } else { Err(Failure::data("two")) };
+        let (answers, failure) = kept.all(ProgressBar::hidden(), &session, &questions, odd);
+        assert_eq!(answers, [("1".to_owned(), 1), ("3".to_owned(), 3)]);
+        assert_eq!(failure.unwrap().message, "two");
     }
 }

@@ -41,6 +41,19 @@ impl Resampling {
 /// An average with the ends of its interval.
 pub type Ranged = (f64, (f64, f64));
 
+/// The mean over strata of the means within, and its 95 % t interval; unbounded where one has a single run. None while one has
+/// none.
+pub fn average(strata: &[Vec<f64>]) -> Outcome<Option<Ranged>> {
+    if strata.is_empty() || strata.iter().any(Vec::is_empty) {
+        return Ok(None);
+    }
+    let effect = mean(&strata.iter().map(|runs| mean(runs)).collect::<Vec<_>>());
+    let single = strata.iter().any(|runs| runs.len() < 2);
+    let interval =
+        if single { UNBOUNDED } else { ours(StratifiedMean::new(strata).and_then(|m| m.interval(0.95)))? };
+    Ok(Some((effect, interval)))
+}
+
 /// Interquartile mean over all runs of all games, and its stratified bootstrap interval (as rliable reports it). None
 /// while a game has no run.
 pub fn iqm(strata: &Strata, resampling: Resampling) -> Outcome<Option<Ranged>> {
@@ -81,8 +94,11 @@ pub fn paired(ours: &Strata, theirs: &Strata) -> Vec<Vec<f64>> {
     ours.iter().zip(theirs).map(|(a, b)| of_game(a, b)).collect()
 }
 
+/// With fewer pairs in a game an interval of [`compare`] decides nothing: with two its coverage falls to nine in ten where one game dominates.
+pub const MIN_PAIRS: usize = 3;
+
 /// The paired comparison. None without a pair. The interval is unbounded, and so decides nothing, with fewer than
-/// [`MIN_SEEDS`] pairs in all or fewer than two in a game.
+/// [`MIN_SEEDS`] pairs in all or fewer than [`MIN_PAIRS`] in a game.
 pub fn compare(one: &Strata, other: &Strata, resampling: Resampling) -> Outcome<Option<Comparison>> {
     let (one, other): (Strata, Strata) =
         one.iter().cloned().zip(other.iter().cloned()).filter(|(a, b)| shares_a_seed(a, b)).unzip();
@@ -92,11 +108,11 @@ pub fn compare(one: &Strata, other: &Strata, resampling: Resampling) -> Outcome<
         return Ok(None);
     }
     let means: Vec<f64> = differences.iter().map(|d| mean(d)).collect();
-    let few = pairs < MIN_SEEDS || differences.iter().any(|d| d.len() < 2);
+    let few = pairs < MIN_SEEDS || differences.iter().any(|d| d.len() < MIN_PAIRS);
     let interval =
         if few { UNBOUNDED } else { ours(StratifiedMean::new(&differences).and_then(|m| m.interval(0.95)))? };
     let undecided = few.then(|| {
-        format!("too few seeds: {pairs} pairs of runs, at least {MIN_SEEDS} and two on each game are needed")
+        format!("too few seeds: {pairs} pairs of runs, at least {MIN_SEEDS} and {MIN_PAIRS} on each game are needed")
     });
     let (x, y) = (values(&one), values(&other));
     let improvement = ours(probability_of_improvement(&x, &y))?;
@@ -114,7 +130,7 @@ fn shares_a_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
     a.iter().any(|(seed, _)| b.iter().any(|(s, _)| s == seed))
 }
 
-/// With fewer runs of each side an interval of [`difference`] decides nothing.
+/// With fewer runs of each side in a column an interval of [`difference`] decides nothing.
 pub const MIN_RUNS: usize = 5;
 
 /// One agent against another, runs not paired.
@@ -132,7 +148,7 @@ pub struct Difference {
 
 /// The mean over strata `[stratum][run]` of `mean(one) − mean(other)`, strata without a run of each left out, and its 95 % interval
 /// by Student's t with the degrees of freedom of Welch and Satterthwaite. None without any stratum. The interval is unbounded with
-/// fewer than [`MIN_RUNS`] runs of either side or fewer than two in a stratum.
+/// fewer than [`MIN_RUNS`] runs of either side in a stratum.
 pub fn difference(one: &[Vec<f64>], other: &[Vec<f64>]) -> Outcome<Option<Difference>> {
     let both: Vec<(&Vec<f64>, &Vec<f64>)> =
         one.iter().zip(other).filter(|(a, b)| !a.is_empty() && !b.is_empty()).collect();
@@ -141,10 +157,10 @@ pub fn difference(one: &[Vec<f64>], other: &[Vec<f64>]) -> Outcome<Option<Differ
     }
     let effect = mean(&both.iter().map(|(a, b)| mean(a) - mean(b)).collect::<Vec<_>>());
     let runs = [0, 1].map(|side| both.iter().map(|pair| [pair.0, pair.1][side].len()).sum::<usize>());
-    let few = runs.iter().any(|&n| n < MIN_RUNS) || both.iter().any(|(a, b)| a.len() < 2 || b.len() < 2);
+    let few = both.iter().any(|(a, b)| a.len() < MIN_RUNS || b.len() < MIN_RUNS);
     let undecided = few.then(|| {
         format!(
-            "too few runs: {} and {}, at least {MIN_RUNS} of each and two in each column are needed",
+            "too few runs: {} and {}, at least {MIN_RUNS} of each are needed in every column",
             runs[0], runs[1]
         )
     });

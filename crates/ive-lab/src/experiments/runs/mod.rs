@@ -8,3 +8,14 @@ pub mod answers;
 pub mod compare;
 pub mod fleet;
 pub mod record;
+
+/// How so many steps compare with those of the paper: "4 times fewer than the paper's".
+pub fn size(steps: u64, paper: u64) -> String {
+    let times = paper as f64 / steps as f64;
+    match () {
+        () if times >= 1.5 => format!("{times:.0} times fewer than the paper's"),
+        () if times > 1.0 => "fewer than the paper's".to_owned(),
+        () if times < 1.0 => "more than the paper's".to_owned(),
+        () => "as many as the paper's".to_owned(),
+    }
+}

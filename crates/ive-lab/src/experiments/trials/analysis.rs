@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ive::{StratifiedMean, mean, mean_and_error};
+use ive::{mean, mean_and_error};
 use ive_envs::minatar::{Game, Options};
 use serde_json::{Value, json};
 
@@ -11,8 +11,7 @@ use crate::exit::Outcome;
 use crate::experiments::minatar::published::title;
 use crate::experiments::minatar::random;
 use crate::experiments::minatar::score::Scale;
-use crate::experiments::ours;
-use crate::experiments::runs::compare::{UNBOUNDED, pair, ranged};
+use crate::experiments::runs::compare::{average, pair, ranged};
 use crate::experiments::runs::record::{Measure, Record};
 use crate::report::Findings;
 use crate::report::plot::{self, Line, colour};
@@ -52,13 +51,7 @@ fn gain(runs: &Runs<'_>, scales: &[Scale], change: &str, measure: Measure) -> Ou
     };
     let strata: Option<Vec<Vec<f64>>> = scales.iter().map(of_game).collect();
     let Some(strata) = strata else { return Ok(None) };
-    let effect = mean(&strata.iter().map(|d| mean(d)).collect::<Vec<_>>());
-    let interval = if strata.iter().any(|d| d.len() < 2) {
-        UNBOUNDED
-    } else {
-        ours(StratifiedMean::new(&strata).and_then(|m| m.interval(0.95)))?
-    };
-    Ok(Some(Gain { effect, interval }))
+    Ok(average(&strata)?.map(|(effect, interval)| Gain { effect, interval }))
 }
 
 /// Compares the finished runs.
@@ -222,6 +215,7 @@ fn rows(runs: &Runs<'_>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::runs::compare::UNBOUNDED;
 
     fn run(change: &str, game: Game, seed: u64, training: f64) -> Record<Cell> {
         Record {

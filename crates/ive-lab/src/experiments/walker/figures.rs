@@ -4,10 +4,10 @@ use super::published::{Method, table};
 use super::run::{Record, of};
 use super::score::{Measure, PLANS, RETURN, scores};
 use super::sweep::Settings;
-use super::tables::over_seeds;
 use crate::exit::Outcome;
 use crate::experiments::runs::record::{curve, drawn};
 use crate::report::plot::{self, Curve, DotPanel, Dots, Figure, Marker, Panel};
+use ive::mean_and_error;
 
 /// Panels to a row.
 const COLUMNS: usize = 2;
@@ -64,7 +64,11 @@ fn finals(
                     dots.push(Dots { marker, colour: method.colour(), points });
                 }
             };
-            add(Marker::Circle, -0.15, over_seeds(&scores(settings, records, eta, method, Measure::Final)));
+            add(
+                Marker::Circle,
+                -0.15,
+                mean_and_error(&scores(settings, records, eta, method, Measure::Final)),
+            );
             if let Some(paper) = table(method, eta) {
                 add(Marker::Diamond, 0.15, paper);
             }

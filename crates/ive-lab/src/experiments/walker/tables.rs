@@ -11,11 +11,6 @@ use crate::experiments::runs::record::curve;
 use crate::report::number::ranged;
 use crate::report::table::{Table, grouped};
 
-/// Mean and standard error; not a number without values.
-pub fn over_seeds(values: &[f64]) -> (f64, f64) {
-    if values.is_empty() { (f64::NAN, f64::NAN) } else { mean_and_error(values) }
-}
-
 /// A mean and its standard error with so many digits; a dash without runs.
 fn pair((mean, error): (f64, f64), digits: usize) -> String {
     match (mean.is_finite(), error.is_finite()) {
@@ -46,7 +41,7 @@ pub fn table1(settings: &Settings, records: &[Record], methods: &[Method]) -> Ta
         let ours = settings.thresholds.iter().map(|&eta| {
             let values = scores(settings, records, eta, method, Measure::Final);
             let count = if values.is_empty() { String::new() } else { format!(" ({})", values.len()) };
-            pair(over_seeds(&values), 0) + &count
+            pair(mean_and_error(&values), 0) + &count
         });
         out.row([method.label().to_owned(), "ours".to_owned()].into_iter().chain(ours));
         let paper = settings.thresholds.iter();
@@ -67,7 +62,8 @@ pub fn learning(settings: &Settings, records: &[Record], methods: &[Method]) -> 
     );
     let mut out = with_thresholds(&caption, &["method", ""], settings);
     for &method in methods {
-        let area = |&eta: &f64| pair(over_seeds(&scores(settings, records, eta, method, Measure::Area)), 0);
+        let area =
+            |&eta: &f64| pair(mean_and_error(&scores(settings, records, eta, method, Measure::Area)), 0);
         let label = || method.label().to_owned();
         out.row([label(), "mean return".to_owned()].into_iter().chain(settings.thresholds.iter().map(area)));
         let found = |&eta: &f64| {
@@ -81,7 +77,7 @@ pub fn learning(settings: &Settings, records: &[Record], methods: &[Method]) -> 
             if all == 0 {
                 "–".to_owned()
             } else {
-                format!("{}, {} of {all}", pair(over_seeds(&steps), 0), steps.len())
+                format!("{}, {} of {all}", pair(mean_and_error(&steps), 0), steps.len())
             }
         };
         out.row([label(), "found".to_owned()].into_iter().chain(settings.thresholds.iter().map(found)));
@@ -154,7 +150,7 @@ pub fn variations(settings: &Settings, records: &[Record]) -> Table {
     for cell in cells {
         let runs = || records.iter().filter(|r| r.cell == Cell { seed: r.cell.seed, ..cell });
         let of =
-            |measure| over_seeds(&runs().filter_map(|r| score(settings, r, measure)).collect::<Vec<_>>());
+            |measure| mean_and_error(&runs().filter_map(|r| score(settings, r, measure)).collect::<Vec<_>>());
         out.row([
             cell.beta.to_string(),
             cell.step.to_string(),

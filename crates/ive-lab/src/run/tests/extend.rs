@@ -117,4 +117,19 @@ fn schedules_that_refer_to_the_number_of_steps_are_refused_or_kept() {
         assert_eq!(extended.is_ok(), works, "{change}, {extended:?}");
         assert!(works || extended.unwrap_err().message.contains("reaches zero at step 160"));
     }
+
+    // The same for a rate that falls to zero by another name.
+    let muesli = |changes: &[&str]| {
+        let changes: Vec<Change> = changes.iter().map(|c| Change::parse(c).unwrap()).collect();
+        let (agent, world, preset) = ("muesli", "minatar:breakout", "smoke");
+        let request = Request { agent, preset, world, changes: &changes, ..Request::default() };
+        let dir = scratch();
+        let plan = resolve(&request).unwrap();
+        let longer = 2 * plan.steps;
+        plan.settle(dir.path(), &Disk::default()).unwrap();
+        extend(dir.path(), longer, true)
+    };
+    assert!(muesli(&["learning_rate_final=1e-4"]).is_ok());
+    let refused = muesli(&[]).unwrap_err().message;
+    assert!(refused.contains("with learning_rate_final its learning rate reaches zero"), "{refused}");
 }

@@ -88,10 +88,7 @@ impl Tape<'_> {
                 self.through(y, activation);
                 self.convolve_back(x, y, &layer, transposed);
             }
-            Op::Pool { x, pool, places: None, .. } => {
-                self.back(y, [x], |_, dy, [dx, ..]| pictures::average_back(dy, &pool, dx));
-            }
-            Op::Pool { x, pool, places: Some(places), .. } => {
+            Op::Pool { x, pool, places, .. } => {
                 let lists = std::mem::take(&mut self.m.lists);
                 let at = &lists[places.start..][..places.len];
                 self.back(y, [x], |_, dy, [dx, ..]| pictures::largest_back(dy, at, &pool, dx));

@@ -133,12 +133,8 @@ impl Graph for Tape<'_> {
         self.convolve(p, layer, x, true)
     }
 
-    fn average_pool(&mut self, pool: &Pool, x: Var) -> Var {
-        self.pool(pool, x, false)
-    }
-
     fn max_pool(&mut self, pool: &Pool, x: Var) -> Var {
-        self.pool(pool, x, true)
+        self.largest_of(pool, x)
     }
 
     fn layer_norm(&mut self, x: Var) -> Var {

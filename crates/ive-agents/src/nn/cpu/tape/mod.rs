@@ -116,7 +116,7 @@ enum Op {
     Dense { x: Var, y: Var, weight: Place, bias: Option<Place>, table: Option<Table>, activation: Activation },
     Readout { x: Var, y: Var, weight: Place, bias: Place },
     Conv { x: Var, y: Var, layer: pictures::Layer, activation: Activation, transposed: bool },
-    Pool { x: Var, y: Var, pool: Pool, places: Option<List> },
+    Pool { x: Var, y: Var, pool: Pool, places: List },
     LayerNorm { x: Var, y: Var, kept: usize },
     Lstm { gates: Var, past: Var, hidden: Var, cell: Var, kept: usize, squash: Squash },
     Gru { input: Var, recurrent: Var, hidden: Var, y: Var, kept: usize },

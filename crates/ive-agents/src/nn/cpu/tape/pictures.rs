@@ -97,21 +97,17 @@ impl Tape<'_> {
         self.m.windows = windows;
     }
 
-    pub(super) fn pool(&mut self, pool: &Pool, x: Var, largest: bool) -> Var {
+    pub(super) fn largest_of(&mut self, pool: &Pool, x: Var) -> Var {
         let (node, channels) = (self.m.node(x), pool.picture[2]);
         assert_eq!(node.columns, pool.picture.iter().product::<usize>(), "numbers of a picture");
         let outputs = pictures::sizes(pool).0 * channels;
-        let list = self.list(std::iter::repeat_n(0, if largest { node.rows * outputs } else { 0 }));
+        let places = self.list(std::iter::repeat_n(0, node.rows * outputs));
         let y = self.make(node.rows, outputs, node.needs);
         let mut lists = std::mem::take(&mut self.m.lists);
         let (past, out) = self.split(y);
-        if largest {
-            pictures::largest(&past[node.data()], pool, out, &mut lists[list.start..]);
-        } else {
-            pictures::average(&past[node.data()], pool, out);
-        }
+        pictures::largest(&past[node.data()], pool, out, &mut lists[places.start..]);
         self.m.lists = lists;
-        self.push(node.needs, Op::Pool { x, y, pool: *pool, places: largest.then_some(list) });
+        self.push(node.needs, Op::Pool { x, y, pool: *pool, places });
         y
     }
 }

@@ -6,7 +6,6 @@
 pub mod optimism;
 pub mod pessimism;
 
-use ive::{StratifiedMean, mean};
 use ive_agents::{Bonus, Signal, Space};
 use ive_envs::procgen::Game;
 
@@ -15,7 +14,7 @@ use super::run::Tested;
 use super::sweep::{Ablation, Cell, Settings, Variant, alphabetical, distinct, named};
 use crate::claim::UNBOUNDED;
 use crate::exit::{Failure, Outcome};
-use crate::experiments::ours;
+use crate::experiments::runs::compare::average;
 use crate::run::Plan;
 
 /// Colours that stay apart for colour-blind eyes: training levels, unseen levels, a random policy.
@@ -188,11 +187,7 @@ fn places(settings: &Settings, runs: &[&Tested]) -> Outcome<Vec<(Game, u32)>> {
 
 /// A mean over seeds, and the ends of its 95 % t interval; no ends with one seed.
 fn over_seeds(all: &[f64]) -> Outcome<(f64, (f64, f64))> {
-    if all.len() < 2 {
-        return Ok((if all.is_empty() { f64::NAN } else { mean(all) }, UNBOUNDED));
-    }
-    let found = ours(StratifiedMean::new(&[all.to_vec()]))?;
-    Ok((found.mean, ours(found.interval(0.95))?))
+    Ok(average(&[all.to_vec()])?.unwrap_or((f64::NAN, UNBOUNDED)))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn table(settings: &Settings, runs: &[Trained], order: &[Option<Bonus>]) -> 
                 place.1.to_string(),
                 label(bonus),
                 format!("{good} of {}", some.len()),
-                pair(if training.is_empty() { (f64::NAN, f64::NAN) } else { ive::mean_and_error(&training) }),
+                pair(ive::mean_and_error(&training)),
                 shown(&scores(Set::Seen)?)?,
                 shown(&unseen)?,
                 gain(Set::Seen)?,

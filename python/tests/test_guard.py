@@ -132,3 +132,6 @@ def test_the_wrapper_hands_over_to_the_fallback() -> None:
     stopped = GuardWrapper(Line(), guard, score=abs, stop=True)
     stopped.reset()
     assert [stopped.step(1)[3] for _ in range(3)] == [False, False, True]
+    # An episode that begins with an alarm ends at its first step, even if that leads back.
+    started = GuardWrapper(Line(), guard, score=lambda x: 3.0 - x, stop=True)
+    assert started.reset()[1]["guard"]["alarm"] and started.step(1)[3]

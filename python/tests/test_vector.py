@@ -52,6 +52,21 @@ def test_gymnasiums_own_vector_environment_sees_the_same(name: str, mode: Autore
     assert ended > 10
 
 
+def test_a_seed_with_a_mask_leaves_the_other_environments_alone() -> None:
+    make = lambda: ive.make("minatar:breakout")  # noqa: E731
+    theirs = SyncVectorEnv([make] * 4, autoreset_mode=AutoresetMode.DISABLED)
+    ours = ive.make_vec("minatar:breakout", 4, autoreset_mode=AutoresetMode.DISABLED)
+    mask = np.array([True, False, False, True])
+    for envs in (ours, theirs):
+        envs.reset(seed=3)
+        envs.step(np.ones(4, int))
+    x, y = (envs.reset(seed=8, options={"reset_mask": mask.copy()})[0] for envs in (ours, theirs))
+    assert np.array_equal(x, y)
+    for action in actions_of(ours, 5):
+        a, b = ours.step(action), theirs.step(action)
+        assert all(np.array_equal(x, y) for x, y in zip(a[:4], b[:4], strict=True))
+
+
 def test_procgen_equals_single_environments_until_an_episode_ends(native: None) -> None:
     ours, first = ive.make_vec("procgen:coinrun", 3, threads=2, mode="easy"), ive.make("procgen:coinrun", mode="easy")
     observations, info = ours.reset(seed=4)

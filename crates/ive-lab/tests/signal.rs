@@ -149,6 +149,8 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     refused("nan.csv --gamma 0.9", 65, &["state 1: the value after 1 steps is NaN, not a finite number"]);
     std::fs::write(dir.0.join("word.csv"), "value_0,value_1,reward_1,action\n1,two,3,left\n").unwrap();
     refused("word.csv --gamma 0.9", 65, &["line 2 has `two` for `value_1`, which is no number"]);
+    std::fs::write(dir.0.join("taken.csv"), "value_0,value_1,reward_1,state,member_0\n1,2,3,4,5\n").unwrap();
+    refused("taken.csv --gamma 0.9", 65, &["come with `member_0`, a name that results have; rename it"]);
     std::fs::write(dir.0.join("names.csv"), "value_0,value_1,reward_1,episode\n1,2,3,ep0\n").unwrap();
     refused("names.csv --gamma 0.9", 65, &["line 2 has `ep0` for `episode`, which is no number"]);
     std::fs::write(dir.0.join("short.csv"), "value_0,id\n1,2\n").unwrap();

@@ -67,6 +67,12 @@ fn engines_orders_and_kills_leave_the_same_bytes() {
     let expected = gathered(&dir, "s");
     assert_eq!(expected.0.lines().count(), 5, "{}", expected.0);
     assert!(text(&dir.ive("sweep submit s --engine local").stdout).contains("nothing to do: 4 done"));
+    // A published result that is lost is made again, the same.
+    fs::remove_dir_all(dir.0.join("s/runs/minatar-breakout/dqn/seed-0")).unwrap();
+    let lost = dir.ive("sweep gather s");
+    assert!(code(&lost) == 65 && text(&lost.stderr).contains("`ive sweep resume` makes it again"));
+    succeeds(&dir.ive("sweep resume s"));
+    assert_eq!(gathered(&dir, "s"), expected);
 
     // The engine is killed in the middle, three times; its tasks stop with it.
     for life in 1..4 {

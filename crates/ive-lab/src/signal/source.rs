@@ -25,6 +25,8 @@ pub enum Convention {
 
 /// Names that results have, and that nothing in the file with the predictions may have.
 pub const RESERVED: [&str; 6] = ["members", "k", "mean", "std", "relative", "score"];
+/// The number of a state in results. A column of this name is left out.
+const NUMBER: &str = "state";
 /// Letters of the names of a file in a message.
 const NAMES: usize = 100;
 /// What is known of states and is no score: whole numbers that say which states belong together, and how wrong a value was.
@@ -252,7 +254,7 @@ impl Source {
             )));
         }
         let along = |(name, array): &(String, Array)| {
-            array.axes() == 1 && array.size().0 == batch && !name.is_empty()
+            array.axes() == 1 && array.size().0 == batch && !name.is_empty() && name != NUMBER
         };
         refuse_stray(&others, &along, batch)?;
         let (names, carried): (Vec<String>, Vec<Array>) = others.into_iter().filter(along).unzip();
@@ -296,7 +298,8 @@ impl Source {
             )));
         }
         let prediction = |name: &str| ["value_", "reward_", "discount_"].iter().any(|p| name.starts_with(p));
-        let carried: Vec<usize> = (0..names.len()).filter(|&i| !prediction(&names[i])).collect();
+        let carried: Vec<usize> =
+            (0..names.len()).filter(|&i| !prediction(&names[i]) && names[i] != NUMBER).collect();
         let carried_names: Vec<String> = carried.iter().map(|&i| names[i].clone()).collect();
         refuse_reserved(&carried_names)?;
         let has_discounts = !discounts.is_empty();
@@ -382,10 +385,17 @@ pub fn refuse_stray(
 }
 
 fn refuse_reserved(names: &[String]) -> Outcome {
-    match names.iter().find(|name| RESERVED.contains(&name.as_str())) {
-        Some(name) => Err(Failure::data(format!(
+    let is_member = |name: &str| name.strip_prefix("member_").is_some_and(|k| k.parse::<usize>().is_ok());
+    let taken = |name: &&String| RESERVED.contains(&name.as_str()) || is_member(name);
+    if let Some(name) = names.iter().find(taken) {
+        return Err(Failure::data(format!(
             "the predictions come with `{name}`, a name that results have; rename it"
-        ))),
+        )));
+    }
+    match names.iter().find(|name| name.contains([',', '"', '\n', '\r'])) {
+        Some(name) => {
+            Err(Failure::data(format!("the predictions come with {name:?}: no name of a column; rename it")))
+        }
         None => Ok(()),
     }
 }

@@ -59,8 +59,12 @@ pub fn read(sweep: &Sweep, task: &Task) -> Outcome<Option<Record>> {
 pub fn result(sweep: &Sweep, task: &Task) -> Outcome<Option<(Record, Finished)>> {
     let Some(record) = read(sweep, task)? else { return Ok(None) };
     let run = sweep.run_of(task);
-    let gone =
-        || Failure::data(format!("{} was published and is not there any more", run.join(RESULT).display()));
+    let gone = || {
+        Failure::data(format!(
+            "{} was published and is not there any more; `ive sweep resume` makes it again",
+            run.join(RESULT).display()
+        ))
+    };
     let found = trainer::result(&run, &task.run)?.ok_or_else(gone)?;
     let hash = hash_of_result(&run)?.ok_or_else(gone)?;
     if hash != record.result {

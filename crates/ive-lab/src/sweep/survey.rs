@@ -13,7 +13,7 @@ use super::task::Headline;
 use crate::exit::Outcome;
 use crate::lock::holder;
 use crate::run::disk::Disk;
-use crate::run::sessions;
+use crate::run::{RESULT, sessions};
 
 /// What can be said of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -121,9 +121,13 @@ fn look_closer(look: &mut Look, sweep: &Sweep, task: &Headline, wanted: bool) ->
     let names = Disk::default().names(&folder)?;
     let attempts = attempt::numbers(&names);
     look.attempts = attempts.len();
-    let done = names.iter().any(|name| name == publish::FILE);
+    let published = names.iter().any(|name| name == publish::FILE);
+    let done = published && sweep.dir.join(&task.dir).join(RESULT).try_exists().unwrap_or(true);
     if done {
         (look.state, look.step) = (State::Done, look.steps);
+    } else if published {
+        (look.state, look.note) =
+            (State::Stopped, Some("its result is gone; made again, it must be the same".to_owned()));
     } else {
         let last = attempts.last().map_or(Ok(None), |number| attempt::read(&folder, *number))?;
         (look.state, look.note) = judge(last.as_ref(), holder(&folder).is_some());

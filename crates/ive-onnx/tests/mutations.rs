@@ -248,11 +248,11 @@ fn many_damaged_files() {
     let number =
         |name: &str, default| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let tally = run(number("IVE_FUZZ_INPUTS", 100_000), number("IVE_FUZZ_SEED", 2) as u64);
-    panic_free(&tally);
+    report(&tally);
 }
 
 #[expect(clippy::print_stderr, reason = "the report of a test that is run by hand")]
-fn panic_free(tally: &Tally) {
+fn report(tally: &Tally) {
     eprintln!("{tally:#?}\npeak memory {:?} bytes", peak());
     assert!(peak().is_none_or(|peak| peak < 1 << 30));
 }

@@ -8,6 +8,7 @@ use ive_agents::evaluation::Survey;
 use ive_agents::{Agent, Estimates, Manner};
 use serde_json::{Value, json};
 
+use crate::commands::score::{Tell, probability, shared};
 use crate::count::count;
 use crate::eval::episode::{Episode, play};
 use crate::eval::guarding::GuardingArgs;
@@ -98,11 +99,6 @@ pub struct EvalArgs {
     states: u32,
 }
 
-fn probability(text: &str) -> Result<f64, String> {
-    let p = text.parse().map_err(|_| "expected a number between 0 and 1".to_owned())?;
-    if (0.0..=1.0).contains(&p) { Ok(p) } else { Err(format!("{p} is not between 0 and 1")) }
-}
-
 /// Runs the command.
 pub fn run(args: &EvalArgs) -> Outcome {
     let tell = check_files(args)?;
@@ -153,9 +149,6 @@ fn paragraph(text: &str) -> String {
     layout::fold(text, output::width(), 0)
 }
 
-/// Says something to the user.
-type Tell = fn(&str) -> Outcome;
-
 /// Refuses places for files before anything is played. Returns where the text goes: to stderr if a file takes stdout.
 fn check_files(args: &EvalArgs) -> Outcome<Tell> {
     let files: [(&str, &Option<PathBuf>, &[&str]); 3] =
@@ -168,17 +161,7 @@ fn check_files(args: &EvalArgs) -> Outcome<Tell> {
             to_stdout.push(flag);
         }
     }
-    if args.json && !to_stdout.is_empty() {
-        to_stdout.push("--json");
-    }
-    match to_stdout.as_slice() {
-        [] => Ok(output::print),
-        [_] => Ok(|text| {
-            output::say(text.trim_end_matches('\n'));
-            Ok(())
-        }),
-        several => Err(Failure::usage(format!("{} cannot share standard output", several.join(" and ")))),
-    }
+    shared(to_stdout, args.json)
 }
 
 /// What is shown, and over which members.

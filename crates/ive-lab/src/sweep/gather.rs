@@ -3,6 +3,7 @@
 use ive::mean_and_error;
 use serde_json::{Value, json};
 
+use super::grid::plain;
 use super::manifest::Sweep;
 use super::task::Task;
 use super::{publish, survey};
@@ -138,9 +139,4 @@ fn measured(task: &Task, finished: &Finished) -> [String; 6] {
         finished.state.clone(),
         task.hash.clone(),
     ]
-}
-
-/// A setting without the quotes of words.
-fn plain(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -90,7 +90,7 @@ fn table<'a>(key: &str, value: &'a Value) -> Outcome<&'a Table> {
 }
 
 /// A value without the quotes of words.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

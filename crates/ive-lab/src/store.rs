@@ -67,15 +67,18 @@ impl Store {
                         "{here} holds {what}; choose another --out, or --overwrite"
                     )));
                 }
-                for name in old["settings"].as_object().into_iter().flat_map(|parts| parts.keys()) {
-                    // The file may come from somebody else: nothing outside of this directory is removed.
-                    if !matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
-                    {
-                        return Err(Failure::data(format!(
-                            "{} names `{name}`, which is no experiment; delete the directory or choose another --out",
-                            mark.display()
-                        )));
-                    }
+                let parts = || old["settings"].as_object().into_iter().flat_map(|parts| parts.keys());
+                // The file may come from somebody else: nothing outside of this directory is removed.
+                let is_outside = |name: &&String| {
+                    !matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
+                };
+                if let Some(name) = parts().find(is_outside) {
+                    return Err(Failure::data(format!(
+                        "{} names `{name}`, which is no experiment; delete the directory or choose another --out",
+                        mark.display()
+                    )));
+                }
+                for name in parts() {
                     match fs::remove_dir_all(root.join(name)) {
                         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                             return Err(io(root, "empty", &e));
@@ -272,11 +275,12 @@ mod tests {
         fs::create_dir_all(&other).unwrap();
         fs::create_dir_all(&out).unwrap();
         for name in ["../other", "", "..", ".", other.to_str().unwrap()] {
-            let mark = json!({ "made_by": "ive reproduce", "settings": { name: {} } });
+            fs::create_dir_all(out.join("#maps")).unwrap();
+            let mark = json!({ "made_by": "ive reproduce", "settings": { "#maps": {}, name: {} } });
             fs::write(out.join(MARK), pretty(&mark)).unwrap();
             let refused = Store::open(&out, &json!({ "toy": 1 }), true).unwrap_err();
             assert!(refused.code == 65 && refused.message.contains("which is no experiment"), "{name}");
-            assert!(other.exists() && out.join(MARK).exists());
+            assert!(other.exists() && out.join(MARK).exists() && out.join("#maps").exists());
         }
     }
 

@@ -146,7 +146,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
         refused(&format!("{} --gamma 0.9", fixture("log.zstd.parquet")), 65, &["compression=\"snappy\""]);
     }
     std::fs::write(dir.0.join("nan.csv"), "value_0,value_1,reward_1\n1,2,3\n1,nan,3\n").unwrap();
-    refused("nan.csv --gamma 0.9", 65, &["state 1: the value after 1 steps is NaN, not a finite number"]);
+    refused("nan.csv --gamma 0.9", 65, &["state 1: the value at k = 1 is NaN, not a finite number"]);
     std::fs::write(dir.0.join("word.csv"), "value_0,value_1,reward_1,action\n1,two,3,left\n").unwrap();
     refused("word.csv --gamma 0.9", 65, &["line 2 has `two` for `value_1`, which is no number"]);
     std::fs::write(dir.0.join("taken.csv"), "value_0,value_1,reward_1,state,member_0\n1,2,3,4,5\n").unwrap();

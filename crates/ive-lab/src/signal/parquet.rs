@@ -189,7 +189,7 @@ mod refused {
 
     use super::super::results::Results;
     use super::super::spool::Bytes;
-    use super::super::table::{Rows, is_numeric};
+    use super::super::table::Rows;
     use crate::exit::{Failure, Outcome};
 
     /// Refuses to read.

@@ -81,7 +81,7 @@ fn located(error: &ive::Error, before: usize, width: usize) -> String {
     };
     let (k, state) = (index / width, before + index % width);
     let which = match *what {
-        "values [k + 1, batch]" => format!("the value after {k} steps"),
+        "values [k + 1, batch]" => format!("the value at k = {k}"),
         "rewards [k, batch]" => format!("the reward of step {}", k + 1),
         "discounts [k, batch]" => format!("the discount of step {}", k + 1),
         other => other.to_owned(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::npy::{Array, shape};
 use super::npz;
 use super::spool::Bytes;
-use super::table::{Csv, Rows};
+use super::table::{Csv, Rows, is_prediction};
 use crate::exit::{Failure, Outcome};
 
 /// Which reward belongs to which state, where a log has one for each of the k + 1 states of a path.
@@ -297,9 +297,8 @@ impl Source {
                 discounts.len()
             )));
         }
-        let prediction = |name: &str| ["value_", "reward_", "discount_"].iter().any(|p| name.starts_with(p));
         let carried: Vec<usize> =
-            (0..names.len()).filter(|&i| !prediction(&names[i]) && names[i] != NUMBER).collect();
+            (0..names.len()).filter(|&i| !is_prediction(&names[i]) && names[i] != NUMBER).collect();
         let carried_names: Vec<String> = carried.iter().map(|&i| names[i].clone()).collect();
         refuse_reserved(&carried_names)?;
         let has_discounts = !discounts.is_empty();
@@ -440,7 +439,10 @@ impl Columns {
         let columns = match logged {
             Logged::One(mut array) => vec![("std".to_owned(), array.all()?)],
             Logged::Several(arrays) => {
-                let flat = arrays.into_iter().filter(|(name, array)| array.axes() == 1 && name != "k");
+                let is_flat = |(_, array): &(String, Array)| array.axes() == 1;
+                let most = arrays.iter().filter(|one| is_flat(one)).map(|(_, array)| array.size().0).max();
+                refuse_stray(&arrays, &is_flat, most.unwrap_or(0))?;
+                let flat = arrays.into_iter().filter(|one| is_flat(one) && one.0 != "k");
                 flat.map(|(name, mut array)| Ok((name, array.all()?))).collect::<Outcome<Vec<_>>>()?
             }
             Logged::Table(mut rows) => {

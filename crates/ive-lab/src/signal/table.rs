@@ -106,13 +106,17 @@ impl Csv {
     }
 }
 
-/// Whether a column of this name holds numbers: predictions, `value_0`, `reward_1`, `discount_1`, …, episodes or errors.
-pub fn is_numeric(name: &str) -> bool {
-    let numbered = ["value_", "reward_", "discount_"]
+/// Whether a column of this name holds predictions: `value_0`, `reward_1`, `discount_1`, ….
+pub fn is_prediction(name: &str) -> bool {
+    ["value_", "reward_", "discount_"]
         .iter()
         .filter_map(|start| name.strip_prefix(start))
-        .any(|number| number.parse::<usize>().is_ok());
-    numbered || NO_SCORES.contains(&name)
+        .any(|number| number.parse::<usize>().is_ok())
+}
+
+/// Whether a column of this name holds numbers: predictions, episodes or errors.
+pub fn is_numeric(name: &str) -> bool {
+    is_prediction(name) || NO_SCORES.contains(&name)
 }
 
 /// A cell without spaces and quotes around it.

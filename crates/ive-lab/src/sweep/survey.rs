@@ -1,7 +1,7 @@
 //! How the tasks of a sweep stand, from files alone: no engine is asked.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -145,6 +145,11 @@ fn look_closer(look: &mut Look, sweep: &Sweep, task: &Headline, wanted: bool) ->
     Ok(())
 }
 
+/// How far apart two times are. The clock of a file server may be ahead of ours.
+fn apart(a: SystemTime, b: SystemTime) -> Duration {
+    a.duration_since(b).unwrap_or_else(|e| e.duration())
+}
+
 /// The state of a task that is not done, by the last attempt and whether somebody on this machine holds the lock.
 fn judge(last: Option<&Seen>, locked: bool) -> (State, Option<String>) {
     let Some(last) = last else { return (State::Waiting, None) };
@@ -156,7 +161,7 @@ fn judge(last: Option<&Seen>, locked: bool) -> (State, Option<String>) {
         Some(end) => (State::Stopped, Some(end.message.clone()).filter(|_| end.code != 75)),
         None if locked => (State::Running, who),
         None if last.owner.as_ref().is_none_or(|owner| !owner.is_here())
-            && SystemTime::now().duration_since(last.beat).unwrap_or_default() < STALE =>
+            && apart(SystemTime::now(), last.beat) < STALE =>
         {
             (State::Running, who)
         }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ive::{Rng, StratifiedMean, mean, mean_and_error, student_quantile};
+use ive::{Rng, StratifiedMean, mean, standard_deviation, student_quantile};
 
 use super::evaluate::Set;
 use super::run::Tested;
@@ -78,18 +78,19 @@ pub fn interval(
     statistic: &dyn Fn(&[&Tested], &Draw) -> Option<f64>,
     replicates: usize,
 ) -> Outcome<(f64, f64)> {
-    let of_game = |units: &Vec<Unit<'_>>, draw: &Draw| -> Vec<f64> {
-        units.iter().filter_map(|unit| statistic(unit, draw)).collect()
+    // None where the statistic of a seed is none: a draw of levels without any σ says nothing.
+    let of_game = |units: &Vec<Unit<'_>>, draw: &Draw| -> Option<Vec<f64>> {
+        units.iter().map(|unit| statistic(unit, draw)).collect()
     };
-    let values: Vec<Vec<f64>> = games.iter().map(|units| of_game(units, &Draw::default())).collect();
-    let seeds = ours(StratifiedMean::new(&values))?;
+    let values = games.iter().map(|units| of_game(units, &Draw::default())).collect::<Option<Vec<_>>>();
+    let seeds = ours(StratifiedMean::new(&values.unwrap_or_default()))?;
     let rng = &mut Rng::from_seed(STREAM);
-    let effects: Vec<f64> = (0..replicates)
-        .map(|_| games.iter().map(|units| mean(&of_game(units, &Draw::of(units, rng)))).collect::<Vec<_>>())
-        .map(|games| mean(&games))
-        .filter(|x| x.is_finite())
-        .collect();
-    let over_levels = mean_and_error(&effects).1 * (effects.len() as f64).sqrt();
+    let mut drawn = || -> Option<f64> {
+        let of_one = |units| of_game(units, &Draw::of(units, rng)).map(|all| mean(&all));
+        games.iter().map(of_one).collect::<Option<Vec<f64>>>().map(|games| mean(&games))
+    };
+    let effects: Vec<f64> = (0..replicates).filter_map(|_| drawn()).collect();
+    let over_levels = ours(standard_deviation(&effects, 1))?;
     let sizes = games
         .iter()
         .flatten()

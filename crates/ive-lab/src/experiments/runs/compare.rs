@@ -104,13 +104,9 @@ pub fn compare(one: &Strata, other: &Strata, resampling: Resampling) -> Outcome<
         one.iter().cloned().zip(other.iter().cloned()).filter(|(a, b)| shares_a_seed(a, b)).unzip();
     let differences = paired(&one, &other);
     let pairs = differences.iter().map(Vec::len).sum();
-    if pairs == 0 {
-        return Ok(None);
-    }
-    let means: Vec<f64> = differences.iter().map(|d| mean(d)).collect();
+    let Some((effect, interval)) = average(&differences)? else { return Ok(None) };
     let few = pairs < MIN_SEEDS || differences.iter().any(|d| d.len() < MIN_PAIRS);
-    let interval =
-        if few { UNBOUNDED } else { ours(StratifiedMean::new(&differences).and_then(|m| m.interval(0.95)))? };
+    let interval = if few { UNBOUNDED } else { interval };
     let undecided = few.then(|| {
         format!("too few seeds: {pairs} pairs of runs, at least {MIN_SEEDS} and {MIN_PAIRS} on each game are needed")
     });
@@ -122,7 +118,6 @@ pub fn compare(one: &Strata, other: &Strata, resampling: Resampling) -> Outcome<
     let improvement_interval = resampling.interval(&both, |sample| {
         probability_of_improvement(&sample[..games], &sample[games..]).unwrap_or(f64::NAN)
     })?;
-    let effect = mean(&means);
     Ok(Some(Comparison { games, pairs, effect, interval, undecided, improvement, improvement_interval }))
 }
 
